@@ -1,0 +1,121 @@
+# Everything that is done with this repository. `make` alone lists it.
+#
+# Needed beforehand: Python >= 3.11 with venv, make, and for the tests on a real Cassandra also Java 17 and Maven.
+# Nothing has to be installed by hand: what is needed lands in .venv, .serve and .cache, all of them disposable.
+
+PYTHON ?= python3
+SEEDS  ?= 2000
+NODES  ?= 1
+WORKERS ?= 2
+ARGS   ?=
+
+BIN   := .venv/bin
+STAGE := @scripts/stage
+PIP   := --quiet --disable-pip-version-check
+# A failing test run names the seed, the scenario or the node; its full output would bury that.
+PYTEST := $(BIN)/python -m pytest --quiet
+COVER  := --cov --cov-report=
+ENGINE_COVERAGE_PERCENT := 95
+# Only `make lock` uses it, in an environment of its own.
+PIP_TOOLS := pip-tools==7.6.2
+
+QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises
+
+.DEFAULT_GOAL := help
+# The stages of a test run measure and load the machine; they take turns whatever -j says.
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help setup serve check test test-quick test-simulation test-cluster coverage simulate prove bench cassandra \
+        lock clean forget-coverage need-python need-java
+
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# --- environments ---------------------------------------------------------------------------------------------------
+
+setup: .venv/.ready ## everything for development, in .venv; the command is .venv/bin/angelhair
+
+.venv/.ready: requirements/dev.txt pyproject.toml | need-python
+	@echo "setup: installing the development environment in .venv (a minute or so the first time)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+	@echo "setup: done; try .venv/bin/angelhair --help"
+
+serve: .serve/.ready ## a told tour on the embedded store; installs only what serving needs
+	@.serve/bin/python scripts/run.py tour $(ARGS)
+
+.serve/.ready: requirements/serve.txt | need-python
+	@echo "serve: installing what serving needs in .serve"
+	@$(PYTHON) -m venv .serve
+	@.serve/bin/python -m pip install $(PIP) --require-hashes -r requirements/serve.txt
+	@touch $@
+
+need-python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Angelhair needs Python 3.11 or newer; say where it is: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+
+need-java:
+	@java -version 2>&1 | grep -q 'version "17' || { \
+	  echo "the tests on a real Cassandra need Java 17 as 'java' on the path" >&2; exit 1; }
+	@command -v mvn >/dev/null || { \
+	  echo "the tests on a real Cassandra need Maven as 'mvn' on the path, to fetch Cassandra" >&2; exit 1; }
+
+# --- checks and tests -----------------------------------------------------------------------------------------------
+
+check: setup ## ruff, mypy --strict and the import contracts
+	$(STAGE) "ruff" $(BIN)/ruff check --quiet .
+	$(STAGE) "mypy --strict" $(BIN)/mypy --strict src
+	$(STAGE) "import contracts" $(BIN)/lint-imports --no-logo
+
+# What is missing is said before the first minute is spent, not after the tenth.
+test: need-java check forget-coverage test-quick test-simulation test-cluster coverage ## everything, coverage included
+	@echo "test: all of it passed"
+
+forget-coverage:
+	@rm -f .coverage .coverage.*
+
+test-quick: setup ## unit, contract, scenario and promise tests on memory and SQLite
+	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(PYTEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
+
+test-simulation: setup ## tests of the simulator and its mutants, then SEEDS seeds
+	$(STAGE) "simulator and mutants" env COVERAGE_FILE=.coverage.simulation $(PYTEST) $(COVER) -n $(WORKERS) tests/simulation
+	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
+
+# One at a time: the nodes of one cluster already share the machine.
+test-cluster: setup need-java ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
+	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(COVER) -m cassandra tests
+
+coverage: setup ## joins what the stages measured; branch coverage of the engine must hold
+	$(STAGE) "coverage: joining the stages" $(BIN)/coverage combine --keep --quiet
+	$(STAGE) "coverage: engine, at least $(ENGINE_COVERAGE_PERCENT) %" $(BIN)/coverage report \
+	  --include='src/angelhair/engine/*' --fail-under=$(ENGINE_COVERAGE_PERCENT)
+
+# --- longer runs ----------------------------------------------------------------------------------------------------
+
+simulate: setup ## SEEDS=n simulated worlds full of faults (default 2000)
+	@$(BIN)/angelhair simulate --seeds $(SEEDS) $(ARGS)
+
+prove: setup need-java ## the long proofs; writes a dated report under docs/proof
+	@$(BIN)/python -m bench.prove $(ARGS)
+
+bench: setup ## benchmarks
+	@$(BIN)/python -m bench $(ARGS)
+
+cassandra: setup need-java ## NODES=n real Cassandra nodes (1 or 3) on 127.0.0.x, until interrupted
+	@$(BIN)/python -m cluster --nodes $(NODES) $(ARGS)
+
+# --- upkeep ---------------------------------------------------------------------------------------------------------
+
+lock: need-python ## pins requirements/*.txt anew, with hashes
+	@$(PYTHON) -m venv .cache/lock
+	@.cache/lock/bin/python -m pip install $(PIP) '$(PIP_TOOLS)'
+	$(STAGE) "lock: serve" scripts/lock requirements/serve.txt --extra server
+	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server \
+	  --build-deps-for editable
+
+clean: ## removes both environments and all caches; keeps .cache, where Cassandra's jars are
+	rm -rf .venv .serve .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
+	  build dist
+	find . -path ./.cache -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,77 @@
+"""The tables, by name. A store lays them out; only the engine knows what they mean.
+
+`SCHEMA_VERSION` grows by one whenever a table or column is added; nothing is ever renamed or removed, so that an
+older server goes on reading while a newer one is rolled out.
+"""
+
+from angelhair.engine.store import Table
+
+SCHEMA_VERSION = 1
+
+QUEUES = Table(
+    "queues",
+    conditional=True,
+    key=str,
+    columns={"incarnation": str, "secret": bytes, "settings": str, "lanes": str, "status": str, "created_at": int,
+             "changed_at": int, "version": int},
+)
+"""The catalog. Partition: an account. Row: a queue's name."""
+
+GRAVES = Table(
+    "graves",
+    conditional=True,
+    key=str,
+    columns={"account": str, "name": str, "lanes": str, "bucket_size": int, "buried_at": int},
+)
+"""Deleted incarnations whose partitions are still to be dropped. One partition. Row: an incarnation."""
+
+SEQUENCES = Table(
+    "sequences",
+    conditional=True,
+    key=str,
+    columns={"next": int, "attempt": str, "deleted": int, "sealed": int},
+)
+"""Where ids come from. Partition: a lane. One row."""
+
+POINTERS = Table("pointers", conditional=True, key=str, columns={"value": int, "attempt": str})
+"""A lane's marks, all of which only rise. Partition: a lane. Row: a pointer's name."""
+
+LEASES = Table(
+    "leases",
+    conditional=True,
+    key=str,
+    columns={"holder": str, "fence": int, "beat": int, "duration": int},
+)
+"""Who does a lane's background work. Partition: a lane. Row: a role."""
+
+BODIES = Table(
+    "bodies",
+    conditional=False,
+    key=int,
+    columns={"body": bytes, "attributes": str, "enqueued_at": int, "visible_from": int, "origin": str},
+)
+"""What producers wrote, once. Partition: a bucket. Row: a message id."""
+
+STATES = Table(
+    "states",
+    conditional=True,
+    key=int,
+    columns={"delivery": int, "revision": int, "visible_at": int, "duration": int, "claim": str,
+             "first_delivered_at": int, "settled": str, "settled_at": int, "moving_to": str, "moving_at": int,
+             "body": bytes},
+    flags={"final": int, "finished": int, "finished_at": int, "admitted": int},
+)
+"""What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""
+
+WAKES = Table("wakes", conditional=False, key=str, columns={"patience": int})
+"""When to look into which bucket. Partition: a lane and a span of time. Row: a time slot and a bucket."""
+
+KEYS = Table(
+    "keys",
+    conditional=True,
+    key=str,
+    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int},
+)
+"""Idempotency keys. Partition: a queue and a key's hash. Row: the key."""
+
+TABLES = (QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS)

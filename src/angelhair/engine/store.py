@@ -1,0 +1,149 @@
+"""The port: what the engine asks of a place where rows live.
+
+A store holds tables. A table is cut into partitions, a partition holds rows in the order of their keys and, in some
+tables, flags that belong to the whole partition. **One partition is the unit of atomicity**; nothing spans two.
+
+A table is either *plain* (written blindly, never conditionally) or *conditional* (only ever changed conditionally).
+The two are never mixed in one table: on Cassandra a blind write with a fast clock would shadow conditional ones.
+
+The contract, in the words that `tests/contract` checks:
+
+ 1. `read` sees every write, change and drop that was confirmed before the read began. It may or may not see those
+    whose outcome is not known yet. A span that is read in several pages is not a snapshot; its flags are at least as
+    old as its rows.
+ 2. `write` is blind and idempotent: the same rows again change nothing. For two different values under one key the
+    last one by the store's clocks wins, so callers write a key once, or do not care which value stays.
+ 3. `change` is all or none. It is applied when every expectation holds at one instant, and no other change of that
+    partition comes between the test and the effect. A column that was never set, and every column of an absent row,
+    equals None. A change whose rows are all None and that has no flags set just tests.
+ 4. A refused change answers with the flags and the rows it names as they were at some instant after the refusal was
+    decided. Rows that are absent are left out.
+ 5. `Unavailable` means that nothing happened and nothing will. `OutcomeUnknown` means that it may have happened, or
+    may happen arbitrarily later: even after a drop of the partition. Whatever is not provably unsent is unknown.
+ 6. `drop` removes all rows and flags of a partition that were written before it began. Dropping twice is harmless.
+ 7. With `ttl_seconds` the rows vanish by themselves after about that long; flags never do.
+ 8. Items of one call are independent of each other: each has its own outcome, and they may run in any order.
+ 9. `time_ms` is the store's idea of wall time, the one behind its write times.
+
+Keys are `int` (64 bits, signed) or `str`, as the table says; values are `int` (64 bits, signed), `str`, `bytes` or
+None. Writing None unsets a column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from angelhair.errors import StoreError
+
+Key = int | str
+Value = int | str | bytes | None
+Values = Mapping[str, Value]
+
+NOTHING: Values = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """What a store has to know to lay a table out. Tables are module constants and compared by identity."""
+
+    name: str
+    conditional: bool
+    key: type[int] | type[str]
+    columns: Mapping[str, type[int] | type[str] | type[bytes]]
+    flags: Mapping[str, type[int] | type[str] | type[bytes]] = field(default_factory=dict)
+
+
+class Partition(NamedTuple):
+    table: Table
+    key: str
+
+
+class Row(NamedTuple):
+    key: Key
+    values: Values
+
+
+class Span(NamedTuple):
+    """A run of rows of one partition, both ends included; None leaves an end open."""
+
+    partition: Partition
+    first: Key | None = None
+    last: Key | None = None
+    limit: int | None = None
+    columns: tuple[str, ...] | None = None
+    """Only these columns are wanted; None means all. Flags always come along."""
+
+
+class Slice(NamedTuple):
+    flags: Values
+    rows: Sequence[Row]
+    more: bool
+    """The limit was reached: there may be more rows in the span."""
+
+
+class Write(NamedTuple):
+    partition: Partition
+    rows: Sequence[Row]
+    ttl_seconds: int | None = None
+
+
+class RowChange(NamedTuple):
+    key: Key
+    expect: Values
+    values: Values | None
+    """The columns to set; the others stay. None deletes the row."""
+
+
+class Change(NamedTuple):
+    partition: Partition
+    rows: Sequence[RowChange] = ()
+    expect_flags: Values = NOTHING
+    set_flags: Values = NOTHING
+    ttl_seconds: int | None = None
+
+
+class Applied(NamedTuple):
+    """Every expectation held, and the change is confirmed."""
+
+
+class Refused(NamedTuple):
+    """An expectation did not hold; nothing changed. The partition as it was found then or a little later."""
+
+    flags: Values
+    rows: Mapping[Key, Values]
+
+
+APPLIED = Applied()
+
+WriteOutcome = StoreError | None
+ChangeOutcome = Applied | Refused | StoreError
+
+
+class Store(Protocol):
+    """Six verbs over partitions of ordered rows. Every list verb may work on its items at the same time."""
+
+    async def read(self, spans: Sequence[Span]) -> list[Slice]:
+        """The spans as they are. Raises `Unavailable` when one of them cannot be read."""
+        ...
+
+    async def write(self, writes: Sequence[Write]) -> list[WriteOutcome]:
+        """Writes rows blindly into plain tables; for each item None, or the error it met."""
+        ...
+
+    async def change(self, changes: Sequence[Change]) -> list[ChangeOutcome]:
+        """Changes conditional tables; for each item `Applied`, `Refused` or the error it met."""
+        ...
+
+    async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
+        """Empties partitions of either kind of table; for each item None, or the error it met."""
+        ...
+
+    async def time_ms(self) -> int:
+        """The store's wall clock. Raises `Unavailable`."""
+        ...
+
+    async def close(self) -> None:
+        """Gives back what the store holds; what was confirmed stays."""
+        ...

@@ -1,0 +1,161 @@
+"""Every bound, with its unit and its reason. Nothing else in the tree writes a bare number that limits something."""
+
+# --- what users may ask for ---------------------------------------------------------------------------------------
+
+NAME_LENGTH = 80
+"""Characters in a queue or account name: SQS's limit, so that every name works through every door."""
+
+BODY_BYTES = 16 * 1024 * 1024
+"""A message body. Cassandra refuses mutations above half a commit log segment (16 MiB of the default 32)."""
+
+ATTRIBUTES_BYTES = 256 * 1024
+"""A message's attributes, as text."""
+
+KEY_LENGTH = 512
+"""Characters in an idempotency key: a URL fits, a document does not."""
+
+BATCH_MESSAGES = 1_000
+"""Messages in one request, in either direction."""
+
+BUCKET_SIZE_MINIMUM = 1
+BUCKET_SIZE_MAXIMUM = 10_000
+"""Messages in a bucket. A bucket is read whole by repair: 10,000 rows are some 60 ms on Cassandra, more would stall it."""
+
+LANES_MAXIMUM = 64
+"""Lanes of a queue. Each costs two small reads when a receive looks for work."""
+
+DURATION_MAXIMUM_MS = 100 * 365 * 86_400_000
+"""Any time span that a user gives: a century. Keeps every sum of times far inside 64 bits."""
+
+REPAIR_TIMEOUT_MINIMUM_MS = 100
+"""Below this, repair would call ids dead while their writes are still on the way, and re-admit them one by one."""
+
+LIST_QUEUES = 1_000
+"""Queues in one page of a listing: SQS's limit."""
+
+PEEK_MESSAGES = 1_000
+"""Messages in one peek."""
+
+# --- how the engine works -----------------------------------------------------------------------------------------
+
+CHANGE_ROWS = 500
+"""Rows in one conditional write. On Cassandra 500 cost four times one row, and beyond that the gain flattens."""
+
+SETTLE_ATTEMPTS = 4
+"""Times one conditional write of unknown outcome is repeated before the caller is told that it is unknown."""
+
+WRITE_ATTEMPTS = 3
+"""Times one blind write is repeated under the same id before the producer is told."""
+
+READ_ATTEMPTS = 3
+"""Times a read that must happen (after a write, before a confirmation) is repeated."""
+
+RESERVE_ROUNDS = 24
+"""Times a reservation is tried against other servers before it counts as unavailable."""
+
+CLAIM_ROUNDS = 4
+"""Times a group of claims is cut down to the rows that are still free before it takes what it has."""
+
+RECEIVE_ROUNDS = 3
+"""Times a receive looks for further messages after others took those that it had found."""
+
+ADMIT_ROUNDS = 24
+"""Times an admission is tried against others that admit in the same bucket."""
+
+PUT_ROUNDS = 6
+"""Times a put that met a finished bucket goes again under a new id."""
+
+PREFETCH_MESSAGES = 128
+"""Bodies that one read brings ahead of demand, so that single receives do not cost a read each."""
+
+PREFETCH_BYTES = 1024 * 1024
+"""Bytes that one read may bring ahead of demand."""
+
+EXAMINED_BUCKETS = 4
+"""Buckets that one receive looks into for messages that have become visible again."""
+
+OPEN_BUCKETS = 8
+"""Buckets that a reader looks into at the same time for new messages."""
+
+GAP_RUNS = 8
+"""Runs of missing ids that one receive looks for again."""
+
+GAP_LOOK_MS = 25
+"""How often a missing id in an open bucket is looked for again; most are writes on their way."""
+
+CLOSE_PATIENCE_MS = 2_000
+"""How long a reader waits for missing ids of a bucket that the sequence has passed before it leaves them to repair."""
+
+CATALOG_AGE_MS = 5_000
+"""How old a remembered queue description may be (R4)."""
+
+REMEMBERED_QUEUES = 10_000
+"""Queue descriptions that a server keeps; the oldest go first."""
+
+# --- wake index ---------------------------------------------------------------------------------------------------
+
+WAKE_SLOT_MS = 1_000
+"""One row of the wake index speaks of this much time. A server remembers exact times; the index serves the others."""
+
+WAKE_PERIOD_SLOTS = 600
+"""Slots in one partition of the wake index: ten minutes."""
+
+WAKE_STEP_MS = 30_000
+"""How often the elected worker moves the wake marks. A server that starts reads at most about this much index."""
+
+WAKE_ENTRIES = 512
+"""Entries of the wake index read at once."""
+
+WAKE_PERIODS = 64
+"""Partitions of the wake index that are read at once when catching up after an outage."""
+
+WAKE_ROUNDS = 8
+"""Times an entry is written again because the mark had passed it."""
+
+LOOK_AGAIN_MS = 60_000
+LOOK_AGAIN_MAXIMUM_MS = 3_600_000
+"""How long an unfinished bucket stays unvisited at first, and at most; the pause doubles from visit to visit (R4)."""
+
+MOVE_PATIENCE_MS = 5_000
+"""How long a move between queues may stand still before somebody else resumes it."""
+
+# --- background work ----------------------------------------------------------------------------------------------
+
+STEP_MS = 1_000
+"""How long a background worker rests when there was nothing to do."""
+
+STEP_SOON_MS = 50
+"""How long it rests when there is more to do."""
+
+LEASE_MS = 10_000
+"""How long a lease lasts without a beat. A dead worker is replaced after about this long."""
+
+LEASE_BEAT_MS = 2_500
+"""How often a holder beats: four chances within one lease."""
+
+FINAL_BUCKETS = 32
+"""Buckets that one repair step makes final."""
+
+LOW_BUCKETS = 8
+"""Unfinished buckets above the repair pointer that every step may look into, so that no bucket waits for another's."""
+
+FINISHED_BUCKETS = 256
+"""Finished buckets that the repair pointer passes in one step."""
+
+DROP_BUCKETS = 32
+"""Buckets that one step drops."""
+
+MOVES = 100
+"""Messages that one step moves to another queue."""
+
+CLOCK_ERROR_MS = 5_000
+"""How far a server's clock may be from the store's before it stops expiring and dropping (R5). Also the stated error of A2."""
+
+CLOCK_CHECK_MS = 10_000
+"""How often a server compares its clock with the store's."""
+
+STATS_BUCKETS = 64
+"""Buckets that one look at a queue's statistics reads; beyond that they are estimates, and say so."""
+
+WATCHED_ROWS = 100_000
+"""Invisible messages per lane that a server watches on its own clock (R5); the oldest watches go first."""

@@ -1,0 +1,187 @@
+"""The values that cross every door: settings, messages, deliveries."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, NamedTuple
+
+from angelhair import limits
+from angelhair.errors import InvalidRequest
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+DAY_MS = 86_400_000
+
+
+class MessageId(NamedTuple):
+    """A message's place: ids grow by one within a lane."""
+
+    lane: int
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.lane}-{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> MessageId:
+        lane, dash, number = text.partition("-")
+        if not (dash and lane.isascii() and lane.isdigit() and number.isascii() and number.isdigit()):
+            raise InvalidRequest("id", f"{text!r} is not a message id such as '0-17'")
+        return cls(int(lane), int(number))
+
+
+class NewMessage(NamedTuple):
+    """What a producer puts."""
+
+    body: bytes
+    attributes: str | None = None
+    delay_ms: int | None = None
+    """None takes the queue's own delay."""
+    key: str | None = None
+    """An idempotency key: puts with the same key within the queue's window are one message."""
+    origin: str | None = None
+    """The queue and id it came from, when it was moved."""
+
+
+class Ask(NamedTuple):
+    """What a consumer asks for."""
+
+    count: int
+    visibility_ms: int | None = None
+    """None takes the queue's visibility time-out."""
+
+
+class Delivery(NamedTuple):
+    """One delivery of one message to one consumer."""
+
+    id: MessageId
+    receipt: str
+    body: bytes
+    attributes: str | None
+    deliveries: int
+    enqueued_at_ms: int
+    first_delivered_at_ms: int
+    visible_at_ms: int
+    origin: str | None
+
+
+class Peeked(NamedTuple):
+    """A message seen without receiving it."""
+
+    id: MessageId
+    body: bytes
+    attributes: str | None
+    deliveries: int
+    enqueued_at_ms: int
+    origin: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """How a queue behaves. Times in milliseconds; None means without end or without limit."""
+
+    kind: str = "bucketed"
+    bucket_size: int = 1_000
+    lanes: int = 1
+    visibility_timeout_ms: int = 30_000
+    repair_timeout_ms: int = 60_000
+    delay_ms: int = 0
+    retention_ms: int | None = 4 * DAY_MS
+    max_deliveries: int | None = None
+    dead_letter_queue: str | None = None
+    history_ms: int = DAY_MS
+    archive: bool = False
+    dedup_window_ms: int = 300_000
+
+    FIXED = ("kind", "bucket_size")
+    """What cannot change while a queue lives: ids are cut into buckets by it."""
+
+    def validated(self) -> QueueSettings:
+        _whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
+        _whole("lanes", self.lanes, 1, limits.LANES_MAXIMUM)
+        _duration("visibility_timeout", self.visibility_timeout_ms, 0)
+        _duration("repair_timeout", self.repair_timeout_ms, limits.REPAIR_TIMEOUT_MINIMUM_MS)
+        _duration("delay", self.delay_ms, 0)
+        _duration("history", self.history_ms, 0)
+        _duration("dedup_window", self.dedup_window_ms, 1_000)
+        if self.retention_ms is not None:
+            _duration("retention", self.retention_ms, 1_000)
+        if self.max_deliveries is not None:
+            _whole("max_deliveries", self.max_deliveries, 1, 1_000_000)
+        if self.dead_letter_queue is not None:
+            validate_name("dead_letter_queue", self.dead_letter_queue)
+        if not isinstance(self.archive, bool):
+            raise InvalidRequest("archive", f"must be true or false, not {self.archive!r}")
+        if self.kind != "bucketed":
+            raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there is 'bucketed'")
+        return self
+
+    def changed(self, changes: Mapping[str, Any]) -> QueueSettings:
+        known = {field.name for field in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise InvalidRequest(name, "is not a setting of a queue")
+            if name in self.FIXED and changes[name] != getattr(self, name):
+                raise InvalidRequest(name, "cannot change after the queue was created")
+        return replace(self, **changes).validated()
+
+    def to_text(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> QueueSettings:
+        """Settings that a newer server wrote are passed over, so that an older one goes on serving."""
+        known = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in json.loads(text).items() if name in known})
+
+
+def validate_name(field: str, name: object) -> str:
+    if not isinstance(name, str):
+        raise InvalidRequest(field, f"must be text, not {type(name).__name__}")
+    if not 1 <= len(name) <= limits.NAME_LENGTH:
+        raise InvalidRequest(field, f"must have 1 to {limits.NAME_LENGTH} characters, not {len(name)}")
+    if not _NAME.fullmatch(name):
+        raise InvalidRequest(field, "may hold letters, digits, '_', '-' and '.', and begins with none of '-' and '.'")
+    return name
+
+
+def validate_message(message: NewMessage) -> None:
+    if not isinstance(message.body, bytes):
+        raise InvalidRequest("body", f"must be bytes, not {type(message.body).__name__}")
+    if len(message.body) > limits.BODY_BYTES:
+        raise InvalidRequest("body", f"has {len(message.body)} bytes; the limit is {limits.BODY_BYTES}")
+    if message.attributes is not None and len(message.attributes.encode()) > limits.ATTRIBUTES_BYTES:
+        raise InvalidRequest("attributes", f"are longer than {limits.ATTRIBUTES_BYTES} bytes")
+    if message.delay_ms is not None:
+        _duration("delay", message.delay_ms, 0)
+    if message.key is not None and not 1 <= len(message.key) <= limits.KEY_LENGTH:
+        raise InvalidRequest("key", f"must have 1 to {limits.KEY_LENGTH} characters")
+
+
+def validate_ask(ask: Ask) -> None:
+    _whole("count", ask.count, 1, limits.BATCH_MESSAGES)
+    if ask.visibility_ms is not None:
+        _duration("visibility", ask.visibility_ms, 0)
+
+
+def validate_visibility(visibility_ms: int) -> None:
+    _duration("visibility", visibility_ms, 0)
+
+
+def _whole(field: str, value: object, least: int, most: int) -> None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidRequest(field, f"must be a whole number, not {value!r}")
+    if not least <= value <= most:
+        raise InvalidRequest(field, f"must be between {least} and {most}, not {value}")
+
+
+def _duration(field: str, value_ms: object, least_ms: int) -> None:
+    if not isinstance(value_ms, int) or isinstance(value_ms, bool):
+        raise InvalidRequest(field, f"must be a whole number of milliseconds, not {value_ms!r}")
+    if not least_ms <= value_ms <= limits.DURATION_MAXIMUM_MS:
+        raise InvalidRequest(
+            field, f"must be between {least_ms / 1000:g} and {limits.DURATION_MAXIMUM_MS // 1000} seconds"
+        )
