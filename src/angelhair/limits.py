@@ -56,6 +56,9 @@ RESERVE_ROUNDS = 24
 CLAIM_ROUNDS = 4
 """Times a group of claims is cut down to the rows that are still free before it takes what it has."""
 
+ACK_ROUNDS = 24
+"""Times a group of acks is cut down to the rows that can still be acked."""
+
 RECEIVE_ROUNDS = 3
 """Times a receive looks for further messages after others took those that it had found."""
 
@@ -108,6 +111,9 @@ WAKE_ENTRIES = 512
 
 WAKE_PERIODS = 64
 """Partitions of the wake index that are read at once when catching up after an outage."""
+
+WAKE_VISITS = 64
+"""Buckets that one step of the worker visits on behalf of the index."""
 
 WAKE_ROUNDS = 8
 """Times an entry is written again because the mark had passed it."""

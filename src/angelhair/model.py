@@ -49,7 +49,7 @@ class NewMessage(NamedTuple):
 class Ask(NamedTuple):
     """What a consumer asks for."""
 
-    count: int
+    messages: int
     visibility_ms: int | None = None
     """None takes the queue's visibility time-out."""
 
@@ -162,7 +162,7 @@ def validate_message(message: NewMessage) -> None:
 
 
 def validate_ask(ask: Ask) -> None:
-    _whole("count", ask.count, 1, limits.BATCH_MESSAGES)
+    _whole("messages", ask.messages, 1, limits.BATCH_MESSAGES)
     if ask.visibility_ms is not None:
         _duration("visibility", ask.visibility_ms, 0)
 

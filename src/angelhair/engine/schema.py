@@ -33,7 +33,7 @@ SEQUENCES = Table(
 )
 """Where ids come from. Partition: a lane. One row."""
 
-POINTERS = Table("pointers", conditional=True, key=str, columns={"value": int, "attempt": str})
+POINTERS = Table("pointers", conditional=True, key=str, columns={"value": int})
 """A lane's marks, all of which only rise. Partition: a lane. Row: a pointer's name."""
 
 LEASES = Table(
@@ -70,7 +70,7 @@ KEYS = Table(
     "keys",
     conditional=True,
     key=str,
-    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int},
+    columns={"status": str, "lane": int, "id": int, "attempt": str},
 )
 """Idempotency keys. Partition: a queue and a key's hash. Row: the key."""
 

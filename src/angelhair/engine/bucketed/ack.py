@@ -1,0 +1,81 @@
+"""Ack: one conditional write settles a message for good (A3).
+
+The receipt carries the number of its delivery; the write is conditioned on it. Acking again with the same receipt is
+a success, with an older one it is stale, whatever the clock says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.receipts import Receipt
+from angelhair.engine.settling import change_settled
+from angelhair.engine.store import Applied, Change, RowChange, Values
+from angelhair.errors import AngelhairError, StaleReceipt, StoreError, Unavailable
+
+ACKED = "acked"
+
+AckOutcome = AngelhairError | None
+
+
+async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutcome]:
+    """An outcome for each receipt; one conditional write per bucket."""
+    settled: dict[Receipt, AckOutcome] = {}
+    pending: dict[int, set[Receipt]] = {}
+    for receipt in group:
+        pending.setdefault(lane.bucket_of(receipt.number), set()).add(receipt)
+    for _ in range(limits.ACK_ROUNDS):
+        if not pending:
+            break
+        batches = [(bucket, _batch(receipts)) for bucket, receipts in pending.items()]
+        changes = [
+            Change(lane.states(bucket), [_row(receipt, now) for receipt in batch], expect_flags={"finished": None})
+            for bucket, batch in batches
+        ]
+        for (bucket, batch), outcome in zip(batches, await change_settled(lane.store, changes), strict=True):
+            for receipt in batch:
+                if isinstance(outcome, Applied):
+                    settled[receipt] = None
+                elif isinstance(outcome, StoreError):
+                    settled[receipt] = outcome
+                elif not _free(found := outcome.rows.get(receipt.number, {}), receipt, outcome.flags):
+                    settled[receipt] = _judge(found, receipt)
+            pending[bucket] -= settled.keys()
+            if not pending[bucket]:
+                del pending[bucket]
+    contended = Unavailable("too many servers change this bucket at once")
+    return [settled.get(receipt, contended) for receipt in group]
+
+
+def _batch(receipts: set[Receipt]) -> list[Receipt]:
+    """Receipts of different messages, as many as one write takes; of two for one message the newer goes first."""
+    newest: dict[int, Receipt] = {}
+    for receipt in sorted(receipts):
+        newest[receipt.number] = receipt
+    return list(newest.values())[: limits.CHANGE_ROWS]
+
+
+def _row(receipt: Receipt, now: Moment) -> RowChange:
+    expect: Values = {"delivery": receipt.delivery, "settled": None}
+    return RowChange(receipt.number, expect, {"settled": ACKED, "settled_at": now.wall_ms})
+
+
+def _free(found: Values, receipt: Receipt, flags: Values) -> bool:
+    """Whether the row still meets the condition, so that another row of the group was the reason."""
+    return found.get("delivery") == receipt.delivery and found.get("settled") is None and flags.get("finished") is None
+
+
+def _judge(found: Values, receipt: Receipt) -> AckOutcome:
+    if found.get("delivery") != receipt.delivery:
+        if found.get("delivery") is None:
+            return StaleReceipt("the message is gone: it was settled, and its bucket has been dropped")
+        return StaleReceipt("the message has been delivered again since")
+    settled = found.get("settled")
+    if settled == ACKED:
+        return None
+    if settled is None:
+        return StaleReceipt("the message expired or was purged")
+    return StaleReceipt("the message has been moved to another queue")

@@ -1,0 +1,134 @@
+"""Claim: one conditional write per bucket takes a group of messages for their consumers (A2, A3).
+
+A first delivery is conditioned on the absence of a state row and of the bucket's `final` flag; a later one on the
+row's revision. When a group is refused because of some rows, the answer says which; they are left out and the rest
+goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed import wake
+from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.settling import change_settled
+from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Value, Values
+from angelhair.errors import OutcomeUnknown, StoreError
+
+
+class Wish(NamedTuple):
+    """A candidate, and for how long its consumer wants it hidden."""
+
+    bucket: int
+    candidate: Candidate
+    visibility_ms: int
+
+
+class Claims(NamedTuple):
+    won: list[Wish]
+    unknown: StoreError | None
+    """Some claims may have landed and may yet: their messages are nobody's, and come back after their time-out."""
+
+
+async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> Claims:
+    """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it."""
+    await wake.arm(lane, [(now.wall_ms + wish.visibility_ms, wish.bucket) for wish in wishes])
+    pending: dict[int, dict[int, Wish]] = {}
+    for wish in wishes:
+        pending.setdefault(wish.bucket, {})[wish.candidate.number] = wish
+    won: list[Wish] = []
+    unknown: StoreError | None = None
+    for _ in range(limits.CLAIM_ROUNDS):
+        groups = [(bucket, list(rows.values())[: limits.CHANGE_ROWS]) for bucket, rows in pending.items() if rows]
+        if not groups:
+            break
+        outcomes = await change_settled(lane.store, [_change(lane, bucket, rows, token, now) for bucket, rows in groups])
+        for (bucket, group), outcome in zip(groups, outcomes, strict=True):
+            if isinstance(outcome, Applied):
+                taken = group
+            elif isinstance(outcome, Refused):
+                taken = [wish for wish in group if _is_ours(wish, outcome.rows, token)]
+                if not _still_open(group, outcome.flags):
+                    pending[bucket].clear()
+                    _distrust(lane, bucket, now)
+                else:
+                    _leave_out_taken(lane, pending[bucket], group, outcome.rows)
+            else:
+                taken = []
+                pending[bucket].clear()
+                _distrust(lane, bucket, now)
+                if isinstance(outcome, OutcomeUnknown) or unknown is None:
+                    unknown = outcome
+            for wish in taken:
+                pending[bucket].pop(wish.candidate.number, None)
+            won.extend(taken)
+    for bucket, left in pending.items():
+        if left:
+            _distrust(lane, bucket, now)
+    return Claims(won, unknown)
+
+
+def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Moment) -> Change:
+    return Change(
+        lane.states(bucket),
+        [_row(wish, token, now) for wish in group],
+        expect_flags=_flags_for(group),
+    )
+
+
+def _flags_for(group: Sequence[Wish]) -> Values:
+    if any(wish.candidate.delivery is None for wish in group):
+        return {"final": None, "finished": None}
+    return {"finished": None}
+
+
+def _row(wish: Wish, token: str, now: Moment) -> RowChange:
+    candidate = wish.candidate
+    expect: Values
+    if candidate.delivery is None:
+        expect = {"delivery": None}
+    else:
+        expect = {"revision": candidate.revision, "settled": None}
+    values: dict[str, Value] = {
+        "delivery": (candidate.delivery or 0) + 1,
+        "revision": (candidate.revision or 0) + 1,
+        "visible_at": now.wall_ms + wish.visibility_ms,
+        "duration": wish.visibility_ms,
+        "claim": token,
+    }
+    if candidate.first_delivered_at is None:
+        values["first_delivered_at"] = now.wall_ms
+    return RowChange(candidate.number, expect, values)
+
+
+def _is_ours(wish: Wish, rows: Mapping[Key, Values], token: str) -> bool:
+    row = rows.get(wish.candidate.number, {})
+    return row.get("claim") == token and row.get("delivery") == (wish.candidate.delivery or 0) + 1
+
+
+def _still_open(group: Sequence[Wish], flags: Values) -> bool:
+    return all(flags.get(name) == value for name, value in _flags_for(group).items())
+
+
+def _leave_out_taken(lane: Lane, pending: dict[int, Wish], group: Sequence[Wish], rows: Mapping[Key, Values]) -> None:
+    for wish in group:
+        candidate = wish.candidate
+        row = rows.get(candidate.number, {})
+        if candidate.delivery is None:
+            free = row.get("delivery") is None
+        else:
+            free = row.get("revision") == candidate.revision and row.get("settled") is None
+        if not free:
+            pending.pop(candidate.number, None)
+            opened = lane.view.open.get(wish.bucket)
+            if opened is not None:
+                opened.contended = True
+
+
+def _distrust(lane: Lane, bucket: int, now: Moment) -> None:
+    """What was remembered of the bucket did not hold: look into it again, from the beginning."""
+    lane.view.reopen(bucket)
+    lane.view.schedule(bucket, now.monotonic_ms)

@@ -1,0 +1,141 @@
+"""Examine: look into a whole bucket and say what is to be done there.
+
+A message is to be delivered when its time has come by the wall clock, or when its revision has been watched unchanged
+for as long as it was meant to be invisible, on the watcher's own monotonic clock (R5): a message that a fast clock
+hid for a year comes back when its time-out is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed.lane import Candidate, Lane, Marks
+from angelhair.engine.store import Slice, Span, Values
+
+LIGHT = ("enqueued_at", "visible_from")
+"""What is read of bodies when the bodies themselves are not wanted."""
+
+MOVING = "moving"
+
+
+class Wait(NamedTuple):
+    """An invisible message: how long it still is, on the watcher's clock."""
+
+    number: int
+    remaining_ms: int
+    delayed: bool
+
+
+@dataclass(slots=True)
+class Findings:
+    """A bucket as one server sees it at one moment."""
+
+    flags: Values
+    visible: list[Candidate] = field(default_factory=list)
+    waiting: list[Wait] = field(default_factory=list)
+    exhausted: dict[int, tuple[int, int]] = field(default_factory=dict)
+    moving: list[int] = field(default_factory=list)
+    unadmitted: list[tuple[int, int, int]] = field(default_factory=list)
+    """(id, enqueued_at, delay) of bodies without a state row."""
+    settled: int = 0
+    expired: int = 0
+    dead: int = 0
+
+    @property
+    def unsettled(self) -> bool:
+        return bool(self.visible or self.waiting or self.exhausted or self.moving or self.unadmitted)
+
+    @property
+    def next_look_ms(self) -> int | None:
+        """In how many milliseconds something here will change by itself; None if nothing will."""
+        if self.visible or self.exhausted:
+            return 0
+        times = [wait.remaining_ms for wait in self.waiting] + [limits.MOVE_PATIENCE_MS for _ in self.moving]
+        return min(times, default=None)
+
+
+async def examine(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> Findings:
+    states, bodies = await lane.store.read(
+        [Span(lane.states(bucket), columns=_STATE_COLUMNS), Span(lane.bodies(bucket), columns=LIGHT)]
+    )
+    return judge(lane, marks, states, bodies, now, expiring)
+
+
+_STATE_COLUMNS = (
+    "delivery", "revision", "visible_at", "duration", "first_delivered_at", "settled", "moving_at",
+)
+
+
+def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, expiring: bool) -> Findings:
+    """Sorts a bucket's rows by what is to be done with them."""
+    findings = Findings(states.flags)
+    view = lane.view
+    settings = lane.settings
+    born = {row.key: row.values for row in bodies.rows}
+    for row in states.rows:
+        number = int(row.key)
+        values = row.values
+        body = born.pop(number, None)
+        settled = values.get("settled")
+        if settled == MOVING:
+            findings.moving.append(number)
+            continue
+        if settled is not None:
+            findings.settled += 1
+            findings.dead += settled == "dead"
+            view.watched.pop(number, None)
+            continue
+        enqueued_at = _whole(body, "enqueued_at") if body is not None else None
+        if number < marks.purged or _expired(lane, enqueued_at, now, expiring):
+            findings.expired += 1
+            continue
+        delivery, revision = _whole(values, "delivery") or 0, _whole(values, "revision") or 0
+        remaining = _remaining(
+            lane, number, revision, _whole(values, "visible_at") or 0, _whole(values, "duration") or 0, now
+        )
+        if remaining > 0:
+            findings.waiting.append(Wait(number, remaining, delivery == 0))
+        elif settings.max_deliveries is not None and settings.dead_letter_queue and delivery >= settings.max_deliveries:
+            findings.exhausted[number] = (delivery, revision)
+        else:
+            findings.visible.append(
+                Candidate(number, delivery, revision, _whole(values, "first_delivered_at"), None, None, enqueued_at or 0, None)
+            )
+    final = states.flags.get("final") is not None
+    for key, body in born.items():
+        number = int(key)
+        enqueued_at = _whole(body, "enqueued_at") or 0
+        visible_from = _whole(body, "visible_from")
+        delay = visible_from - enqueued_at if visible_from is not None else 0
+        if number < marks.purged or _expired(lane, enqueued_at, now, expiring):
+            findings.expired += 1
+        elif final:
+            findings.unadmitted.append((number, enqueued_at, delay))
+        elif visible_from is not None and (remaining := _remaining(lane, number, -1, visible_from, delay, now)) > 0:
+            findings.waiting.append(Wait(number, remaining, True))
+            findings.unadmitted.append((number, enqueued_at, delay))
+        else:
+            findings.visible.append(Candidate(number, None, None, None, None, None, enqueued_at, None))
+            findings.unadmitted.append((number, enqueued_at, delay))
+    return findings
+
+
+def _remaining(lane: Lane, number: int, revision: int, visible_at: int, duration: int, now: Moment) -> int:
+    """How long the message is still invisible: by the wall clock or by watching, whichever ends first."""
+    by_wall = visible_at - now.wall_ms
+    if by_wall <= 0:
+        return 0
+    return min(by_wall, max(0, duration - lane.view.watch(number, revision, now)))
+
+
+def _expired(lane: Lane, enqueued_at: int | None, now: Moment, expiring: bool) -> bool:
+    retention = lane.settings.retention_ms
+    return expiring and retention is not None and enqueued_at is not None and enqueued_at + retention <= now.wall_ms
+
+
+def _whole(values: Values, name: str) -> int | None:
+    value = values.get(name)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,238 @@
+"""A lane: one sequence of ids, its buckets and its marks; and what one server remembers of it.
+
+Marks, in the order that always holds: floor ≤ repair ≤ settled ≤ final ≤ reader ≤ the bucket of the next id.
+
+    reader    buckets below are closed: the reader has handed out, or left to repair, all that is there   (A5)
+    final     buckets below have their `final` flag set: a put into them must be admitted                 (R1)
+    settled   buckets below have been read after that, and what was found there was admitted
+    repair    buckets below are finished: every message acked, dead, expired or never written             (A8, R3)
+    floor     buckets below are dropped, or about to be; nothing reads there                              (R14)
+    dropped   buckets below are really gone
+    purged    ids below were purged
+    archived  buckets below are in the lake
+    wake_raised, wake_done   the wake index: see wake.py
+
+Everything in `LaneView` is a hint that speeds things up. The refusal of a conditional write corrects it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import places
+from angelhair.engine.settling import change_one
+from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Span, Store
+from angelhair.errors import StoreError
+from angelhair.model import QueueSettings
+
+
+class QueueGone(Exception):
+    """The incarnation that a server remembered has been deleted: forget it and look the name up again (R6)."""
+
+
+class LaneSealed(Exception):
+    """The lane takes no more puts: look the queue's lanes up again (R11)."""
+
+
+class Candidate(NamedTuple):
+    """A message that may be claimed, with what its claim is conditioned on."""
+
+    number: int
+    delivery: int | None
+    """The deliveries so far; None when no state row is known to exist."""
+    revision: int | None
+    first_delivered_at: int | None
+    body: bytes | None
+    """None when it is still to be read."""
+    attributes: str | None
+    enqueued_at: int
+    origin: str | None
+
+
+class Marks(NamedTuple):
+    """A lane's durable marks as last read."""
+
+    next_id: int
+    reader: int
+    final: int
+    settled: int
+    repair: int
+    floor: int
+    dropped: int
+    purged: int
+    archived: int
+    wake_raised: int
+    wake_done: int
+    wake_dropped: int
+
+
+POINTER_NAMES = tuple(name for name in Marks._fields if name != "next_id")
+
+
+@dataclass(slots=True)
+class OpenBucket:
+    """What a reader knows of a bucket that it has not closed."""
+
+    position: int
+    """Ids from here on have not been looked for."""
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+    """Runs of ids below the position that were looked for and not there."""
+    gaps_looked_ms: int = 0
+    passed_since_ms: int | None = None
+    """Since when, on our own clock, the sequence was seen beyond this bucket."""
+    waiting: int = 0
+    """Candidates of this bucket in `LaneView.fresh`."""
+    contended: bool = False
+    """Another server claims here too: read the states with the bodies."""
+
+
+@dataclass(slots=True)
+class LaneView:
+    """What one server remembers of one lane. All of it may be wrong."""
+
+    next_id: int | None = None
+    open: dict[int, OpenBucket] = field(default_factory=dict)
+    fresh: deque[tuple[int, Candidate]] = field(default_factory=deque)
+    """Never delivered, in order, with the bucket of each."""
+    again: deque[tuple[int, Candidate]] = field(default_factory=deque)
+    """Visible again."""
+    due: list[tuple[int, int]] = field(default_factory=list)
+    """A heap of (monotonic time, bucket): when to look into a bucket again."""
+    scheduled: dict[int, int] = field(default_factory=dict)
+    """The earliest entry of each bucket in `due`; later ones are made when it fires."""
+    finished: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    """Buckets above the repair mark known to be finished. The one memory that cannot go stale (R4)."""
+    watched: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
+    """By id: the revision seen, and since when on our own clock it has not changed (R5)."""
+    exhausted: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """By id: delivery and revision of messages that have used up their deliveries."""
+    moving: dict[int, None] = field(default_factory=dict)
+    """Ids whose move to another queue seems to stand still."""
+    armed: OrderedDict[tuple[int, int], None] = field(default_factory=OrderedDict)
+    """(slot, bucket) pairs known to be in the wake index."""
+    index_read_to: int | None = None
+    index_read_ms: int = 0
+    average_body_bytes: int = 1024
+
+    def schedule(self, bucket: int, at_monotonic_ms: int) -> None:
+        earliest = self.scheduled.get(bucket)
+        if earliest is None or at_monotonic_ms < earliest:
+            self.scheduled[bucket] = at_monotonic_ms
+            heapq.heappush(self.due, (at_monotonic_ms, bucket))
+
+    def take_due(self, now: Moment, most: int) -> list[int]:
+        taken: list[int] = []
+        while self.due and self.due[0][0] <= now.monotonic_ms and len(taken) < most:
+            at, bucket = heapq.heappop(self.due)
+            if self.scheduled.get(bucket) == at:
+                del self.scheduled[bucket]
+                taken.append(bucket)
+        return taken
+
+    def watch(self, number: int, revision: int, now: Moment) -> int:
+        """How long this revision has been seen unchanged, on our own clock, in milliseconds."""
+        seen = self.watched.get(number)
+        if seen is not None and seen[0] == revision:
+            return now.monotonic_ms - seen[1]
+        self.watched[number] = (revision, now.monotonic_ms)
+        if len(self.watched) > limits.WATCHED_ROWS:
+            self.watched.popitem(last=False)
+        return 0
+
+    def remember_finished(self, bucket: int) -> None:
+        self.finished[bucket] = None
+        if len(self.finished) > limits.WATCHED_ROWS:
+            self.finished.popitem(last=False)
+        self.scheduled.pop(bucket, None)
+
+    def reopen(self, bucket: int) -> None:
+        """Forgets what was read of a bucket, so that it is read again from the beginning."""
+        self.open.pop(bucket, None)
+        if any(held == bucket for held, _ in self.fresh):
+            self.fresh = deque(item for item in self.fresh if item[0] != bucket)
+
+    def forget_below(self, marks: Marks) -> None:
+        """Drops what the marks have passed."""
+        for bucket in [bucket for bucket in self.open if bucket < marks.reader]:
+            del self.open[bucket]
+        while self.fresh and self.fresh[0][0] < marks.final:
+            self.fresh.popleft()
+        while self.again and self.again[0][0] < marks.floor:
+            self.again.popleft()
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """One lane of one incarnation of a queue, as a verb needs it."""
+
+    store: Store
+    account: str
+    queue: str
+    incarnation: str
+    secret: bytes
+    settings: QueueSettings
+    number: int
+    sealed: bool
+    server: str
+    """Which server this is: its wake rows carry the name."""
+    view: LaneView
+
+    def bucket_of(self, number: int) -> int:
+        return number // self.settings.bucket_size
+
+    def first_of(self, bucket: int) -> int:
+        return bucket * self.settings.bucket_size
+
+    def bodies(self, bucket: int) -> Partition:
+        return places.bodies(self.incarnation, self.number, bucket)
+
+    def states(self, bucket: int) -> Partition:
+        return places.states(self.incarnation, self.number, bucket)
+
+    @property
+    def sequence(self) -> Partition:
+        return places.sequence(self.incarnation, self.number)
+
+    @property
+    def pointers(self) -> Partition:
+        return places.pointers(self.incarnation, self.number)
+
+
+async def read_marks(lane: Lane) -> Marks:
+    """The lane as it stands. A lane without its sequence row has been deleted."""
+    sequence, pointers = await lane.store.read([Span(lane.sequence), Span(lane.pointers)])
+    return marks_of(lane, sequence, pointers)
+
+
+def marks_of(lane: Lane, sequence: Slice, pointers: Slice) -> Marks:
+    row = sequence.rows[0].values if sequence.rows else {}
+    next_id = row.get("next")
+    if not isinstance(next_id, int) or row.get("deleted"):
+        raise QueueGone(lane.queue)
+    marks = pointer_marks(pointers)._replace(next_id=next_id)
+    lane.view.next_id = max(next_id, lane.view.next_id or 0)
+    lane.view.forget_below(marks)
+    return marks
+
+
+def pointer_marks(pointers: Slice) -> Marks:
+    found = {row.key: row.values["value"] for row in pointers.rows}
+    values = [found.get(name, 0) for name in POINTER_NAMES]
+    return Marks(0, *[value if isinstance(value, int) else 0 for value in values])
+
+
+async def raise_mark(lane: Lane, name: str, old: int, new: int) -> bool:
+    """Moves one mark, if it still is where the caller saw it. True when it stands at `new` or above."""
+    change = Change(lane.pointers, [RowChange(name, {"value": old}, {"value": new})])
+    outcome = await change_one(lane.store, change)
+    if isinstance(outcome, StoreError):
+        raise outcome
+    if isinstance(outcome, Applied):
+        return True
+    value = outcome.rows.get(name, {}).get("value")
+    return isinstance(value, int) and value >= new

@@ -1,0 +1,68 @@
+"""Peek: see what could be received, without receiving it."""
+
+from __future__ import annotations
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed.examine import examine
+from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
+from angelhair.engine.store import Span
+from angelhair.model import MessageId, Peeked
+
+
+async def visible_candidates(lane: Lane, most: int, now: Moment, expiring: bool) -> list[tuple[int, Candidate]]:
+    """Up to `most` messages that could be received now, the lowest ids first, from a bounded number of buckets."""
+    marks = await read_marks(lane)
+    if marks.next_id == 0:
+        return []
+    found: list[tuple[int, Candidate]] = []
+    looked = 0
+    for bucket in range(marks.repair, lane.bucket_of(marks.next_id - 1) + 1):
+        if bucket in lane.view.finished:
+            continue
+        if len(found) >= most or looked >= limits.STATS_BUCKETS:
+            break
+        looked += 1
+        findings = await examine(lane, marks, bucket, now, expiring)
+        if findings.flags.get("finished") is None:
+            found.extend((bucket, candidate) for candidate in sorted(findings.visible))
+    return found[:most]
+
+
+async def peek(lane: Lane, most: int, now: Moment, expiring: bool) -> list[Peeked]:
+    found = await visible_candidates(lane, most, now, expiring)
+    by_bucket: dict[int, list[Candidate]] = {}
+    for bucket, candidate in found:
+        by_bucket.setdefault(bucket, []).append(candidate)
+    peeked: list[Peeked] = []
+    for bucket, candidates in by_bucket.items():
+        first, last = candidates[0].number, candidates[-1].number
+        bodies, states = await lane.store.read(
+            [Span(lane.bodies(bucket), first, last), Span(lane.states(bucket), first, last, None, ("body", "delivery"))]
+        )
+        born = {row.key: row.values for row in bodies.rows}
+        changed = {row.key: row.values.get("body") for row in states.rows}
+        for candidate in candidates:
+            values = born.get(candidate.number)
+            if values is None:
+                continue
+            body = changed.get(candidate.number) or values.get("body")
+            attributes, origin = values.get("attributes"), values.get("origin")
+            peeked.append(
+                Peeked(
+                    MessageId(lane.number, candidate.number),
+                    body if isinstance(body, bytes) else b"",
+                    attributes if isinstance(attributes, str) else None,
+                    candidate.delivery or 0,
+                    candidate.enqueued_at,
+                    origin if isinstance(origin, str) else None,
+                )
+            )
+    return peeked
+
+
+async def origins(lane: Lane, bucket: int, candidates: list[Candidate]) -> dict[int, str]:
+    """Where messages were moved here from, for those that were."""
+    first, last = candidates[0].number, candidates[-1].number
+    (bodies,) = await lane.store.read([Span(lane.bodies(bucket), first, last, None, ("origin",))])
+    return {int(row.key): origin for row in bodies.rows if isinstance(origin := row.values.get("origin"), str)}

@@ -1,0 +1,184 @@
+"""Put: reserve ids, write bodies blindly, read the marks, confirm (A4, R1).
+
+    reserve      one conditional write takes as many ids as there are messages; it also fails if the queue is gone
+    write        the bodies go into the buckets of their ids, with wake entries for the delayed ones
+    confirm      one read of the lane's marks: a bucket at or above `final` will be read by repair after this;
+                 one below must admit the message now; one that is finished or dropped takes it no more,
+                 and the message goes again under a new id
+
+The two halves are separate verbs so that the next reservation runs while these rows are being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import places
+from angelhair.engine.bucketed import wake
+from angelhair.engine.bucketed.admit import Arrival, admit
+from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone, pointer_marks
+from angelhair.engine.settling import change_one, read_surely, write_through
+from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Write
+from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
+from angelhair.model import MessageId, NewMessage
+
+PutOutcome = MessageId | AngelhairError
+
+
+class Placed(NamedTuple):
+    """A message with the id that was reserved for it."""
+
+    number: int
+    message: NewMessage
+    enqueued_at: int
+
+
+async def reserve(lane: Lane, count: int, attempt: str) -> int:
+    """Takes `count` ids; returns the first. Raises `QueueGone` or `LaneSealed` when the memory of the lane is old."""
+    next_id = lane.view.next_id
+    if next_id is None:
+        (found,) = await lane.store.read([Span(lane.sequence)])
+        next_id = _next_of(lane, found.rows[0].values if found.rows else {})
+    for _ in range(limits.RESERVE_ROUNDS):
+        expect = {"next": next_id, "deleted": None, "sealed": None}
+        row = RowChange(places.SEQUENCE_ROW, expect, {"next": next_id + count, "attempt": attempt})
+        outcome = await change_one(lane.store, Change(lane.sequence, [row]))
+        if isinstance(outcome, StoreError):
+            lane.view.next_id = None
+            # Ids that nobody writes are void: the put itself provably did not happen.
+            raise Unavailable(str(outcome))
+        if isinstance(outcome, Applied):
+            lane.view.next_id = next_id + count
+            return next_id
+        found_row = outcome.rows.get(places.SEQUENCE_ROW, {})
+        if found_row.get("attempt") == attempt and found_row.get("next") == next_id + count:
+            lane.view.next_id = next_id + count
+            return next_id
+        next_id = _next_of(lane, found_row)
+        lane.view.next_id = next_id
+    raise Unavailable("too many servers reserve ids in this lane at once")
+
+
+def _next_of(lane: Lane, row: object) -> int:
+    values = row if isinstance(row, dict) else {}
+    next_id = values.get("next")
+    if not isinstance(next_id, int) or values.get("deleted"):
+        raise QueueGone(lane.queue)
+    if values.get("sealed"):
+        raise LaneSealed(lane.queue)
+    return next_id
+
+
+def place(lane: Lane, first: int, messages: Sequence[NewMessage], now: Moment) -> list[Placed]:
+    return [Placed(first + index, message, now.wall_ms) for index, message in enumerate(messages)]
+
+
+class Written(NamedTuple):
+    """What became of placed messages."""
+
+    outcomes: dict[int, PutOutcome]
+    again: list[Placed]
+    """They met a finished bucket and must go under a new id."""
+
+
+async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
+    """Writes reserved messages and sees to it that they will be delivered; an outcome for each."""
+    outcomes: dict[int, PutOutcome] = {}
+    by_bucket: dict[int, list[Placed]] = {}
+    for item in placed:
+        by_bucket.setdefault(lane.bucket_of(item.number), []).append(item)
+    buckets = list(by_bucket)
+    writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in by_bucket[bucket]]) for bucket in buckets]
+    delayed = {
+        (places.wake_slot(item.enqueued_at + delay), lane.bucket_of(item.number))
+        for item in placed
+        if (delay := _delay(lane, item.message))
+    }
+    writes += wake.entries(lane, ((slot, bucket, limits.LOOK_AGAIN_MS) for slot, bucket in sorted(delayed)))
+    results = await write_through(lane.store, writes)
+    index_error = next((result for result in results[len(buckets) :] if result is not None), None)
+    arrived: dict[int, list[Placed]] = {}
+    for bucket, result in zip(buckets, results, strict=False):
+        error = result
+        if error is None and index_error is not None and any(_delay(lane, item.message) for item in by_bucket[bucket]):
+            error = OutcomeUnknown(str(index_error))
+        if error is None:
+            arrived[bucket] = by_bucket[bucket]
+        else:
+            outcomes.update((item.number, error) for item in by_bucket[bucket])
+    again = await _confirm(lane, arrived, bool(delayed), outcomes, now)
+    return Written(outcomes, again)
+
+
+async def _confirm(
+    lane: Lane, arrived: dict[int, list[Placed]], delayed: bool, outcomes: dict[int, PutOutcome], now: Moment
+) -> list[Placed]:
+    if not arrived:
+        return []
+    again: list[Placed] = []
+    try:
+        (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+        marks = pointer_marks(pointers)
+        if delayed:
+            await _arm_behind(lane, arrived, marks.wake_raised)
+    except StoreError as error:
+        for items in arrived.values():
+            outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
+        return []
+    for bucket, items in arrived.items():
+        if bucket < marks.floor:
+            again.extend(items)
+        elif bucket >= marks.final:
+            outcomes.update((item.number, MessageId(lane.number, item.number)) for item in items)
+        else:
+            again.extend(await _admit_own(lane, bucket, items, outcomes, now))
+    return again
+
+
+async def _admit_own(
+    lane: Lane, bucket: int, items: list[Placed], outcomes: dict[int, PutOutcome], now: Moment
+) -> list[Placed]:
+    arrivals = [Arrival(item.number, item.enqueued_at, _delay(lane, item.message)) for item in items]
+    try:
+        left_out = await admit(lane, bucket, arrivals, now)
+    except StoreError as error:
+        outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
+        return []
+    again = [item for item in items if item.number in left_out]
+    outcomes.update(
+        (item.number, MessageId(lane.number, item.number)) for item in items if item.number not in left_out
+    )
+    return again
+
+
+async def _arm_behind(lane: Lane, arrived: dict[int, list[Placed]], raised: int) -> None:
+    """Entries that the wake marks had passed already are written again, above them."""
+    late = []
+    for bucket, items in arrived.items():
+        for item in items:
+            delay = _delay(lane, item.message)
+            if delay and places.wake_slot(item.enqueued_at + delay) <= raised:
+                late.append((item.enqueued_at + delay, bucket))
+    await wake.arm(lane, late)
+
+
+def _row(lane: Lane, item: Placed) -> Row:
+    message = item.message
+    delay = _delay(lane, message)
+    return Row(
+        item.number,
+        {
+            "body": message.body,
+            "attributes": message.attributes,
+            "enqueued_at": item.enqueued_at,
+            "visible_from": item.enqueued_at + delay if delay else None,
+            "origin": message.origin,
+        },
+    )
+
+
+def _delay(lane: Lane, message: NewMessage) -> int:
+    return lane.settings.delay_ms if message.delay_ms is None else message.delay_ms

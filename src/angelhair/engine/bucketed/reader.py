@@ -1,0 +1,156 @@
+"""The reader: finds messages that were never delivered, bucket by bucket, and closes what it has passed (A5, A9).
+
+Producers write in any order, so a reader meets ids above ones that are not there yet. It goes on past such gaps,
+comes back to them while their bucket is open, and when the sequence has left the bucket behind it closes the bucket
+and leaves the gaps to repair. A closed bucket is only a mark that moved: repair finds whatever the reader missed.
+"""
+
+from __future__ import annotations
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
+from angelhair.engine.store import Row, Slice, Span, Values
+from angelhair.errors import StoreError
+
+
+async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bool) -> None:
+    """Brings candidates from the open buckets into the view, ahead of demand if bodies are small."""
+    view = lane.view
+    await _open_buckets(lane, marks)
+    ahead = min(limits.PREFETCH_MESSAGES, limits.PREFETCH_BYTES // max(view.average_body_bytes, 1))
+    wanted = max(needed, ahead)
+    for bucket in sorted(view.open):
+        opened = view.open[bucket]
+        spans = _spans(lane, marks, bucket, opened, wanted, now)
+        if spans:
+            try:
+                found = await lane.store.read(spans)
+            except StoreError:
+                view.reopen(bucket)
+                raise
+            count = len(spans) // 2 if opened.contended else len(spans)
+            states = {row.key for part in found[count:] for row in part.rows}
+            for span, part in zip(spans[:count], found[:count], strict=True):
+                wanted -= _take_in(lane, marks, bucket, opened, span, part, states, now, expiring)
+            opened.contended = False
+        if wanted <= 0:
+            break
+
+
+async def _open_buckets(lane: Lane, marks: Marks) -> None:
+    """Buckets from the reader mark up to the newest id; what others delivered there before is passed over."""
+    if marks.next_id == 0:
+        return
+    newest = lane.bucket_of(marks.next_id - 1)
+    wanted = range(marks.reader, min(newest, marks.reader + limits.OPEN_BUCKETS - 1) + 1)
+    unknown = [bucket for bucket in wanted if bucket not in lane.view.open]
+    if not unknown:
+        return
+    found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
+    for bucket, states in zip(unknown, found, strict=True):
+        first = lane.first_of(bucket)
+        opened = OpenBucket(first)
+        lane.view.open[bucket] = opened
+        for row in states.rows:
+            number = int(row.key)
+            if number > opened.position:
+                opened.gaps.append((opened.position, number - 1))
+            opened.position = number + 1
+        opened.gaps_looked_ms = -limits.GAP_LOOK_MS
+
+
+def _spans(lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, wanted: int, now: Moment) -> list[Span]:
+    """The runs of ids to look for now: gaps if it is time, then what has not been looked for."""
+    last = min(marks.next_id, lane.first_of(bucket + 1)) - 1
+    runs: list[tuple[int, int]] = []
+    if opened.gaps and now.monotonic_ms - opened.gaps_looked_ms >= limits.GAP_LOOK_MS:
+        runs = opened.gaps[: limits.GAP_RUNS]
+        # The next look goes on with the runs behind these.
+        opened.gaps = opened.gaps[limits.GAP_RUNS :]
+        opened.gaps_looked_ms = now.monotonic_ms
+    if opened.position <= last:
+        runs = [*runs, (opened.position, last)]
+    spans = [Span(lane.bodies(bucket), first, end, wanted) for first, end in runs]
+    if opened.contended:
+        spans += [Span(lane.states(bucket), first, end, None, ("delivery",)) for first, end in runs]
+    return spans
+
+
+def _take_in(
+    lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, span: Span, part: Slice, states: set[int | str],
+    now: Moment, expiring: bool,
+) -> int:
+    """Notes what a span brought; returns how many candidates came of it."""
+    assert isinstance(span.first, int) and isinstance(span.last, int)
+    expected = span.first
+    taken = 0
+    for row in part.rows:
+        number = int(row.key)
+        if number > expected:
+            opened.gaps.append((expected, number - 1))
+        expected = number + 1
+        if row.key not in states and number >= marks.purged:
+            taken += _take_row(lane, bucket, opened, row, now, expiring)
+    # Without a limit in the way the rest of the span was looked for and is not there.
+    end = expected if part.more else span.last + 1
+    if span.first >= opened.position:
+        opened.position = end
+        if end > expected:
+            opened.gaps.append((expected, end - 1))
+    elif expected <= span.last:
+        opened.gaps.append((expected, span.last))
+    return taken
+
+
+def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment, expiring: bool) -> int:
+    values: Values = row.values
+    number = int(row.key)
+    enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
+    attributes, origin = values.get("attributes"), values.get("origin")
+    assert isinstance(enqueued_at, int) and isinstance(body, bytes)
+    retention = lane.settings.retention_ms
+    if expiring and retention is not None and enqueued_at + retention <= now.wall_ms:
+        return 0
+    if isinstance(visible_from, int) and visible_from > now.wall_ms:
+        remaining = min(visible_from - now.wall_ms, visible_from - enqueued_at)
+        lane.view.watch(number, -1, now)
+        lane.view.schedule(bucket, now.monotonic_ms + remaining)
+        return 0
+    view = lane.view
+    view.average_body_bytes = (view.average_body_bytes * 15 + len(body)) // 16
+    candidate = Candidate(
+        number, None, None, None, body,
+        attributes if isinstance(attributes, str) else None,
+        enqueued_at,
+        origin if isinstance(origin, str) else None,
+    )
+    view.fresh.append((bucket, candidate))
+    opened.waiting += 1
+    return 1
+
+
+async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:
+    """Moves the reader mark over buckets that are handed out. A failure leaves it for the next receive."""
+    # A sealed lane's last bucket gets no more ids: it is passed although it is not full.
+    newest = lane.bucket_of(marks.next_id + lane.settings.bucket_size - 1 if lane.sealed else marks.next_id)
+    reader = marks.reader
+    while reader < newest:
+        opened = lane.view.open.get(reader)
+        end = min(lane.first_of(reader + 1), marks.next_id)
+        if opened is None or opened.waiting > 0 or opened.position < end:
+            break
+        if opened.gaps:
+            if opened.passed_since_ms is None:
+                opened.passed_since_ms = now.monotonic_ms
+            if now.monotonic_ms - opened.passed_since_ms < limits.CLOSE_PATIENCE_MS:
+                break
+        reader += 1
+    if reader == marks.reader:
+        return
+    try:
+        if await raise_mark(lane, "reader", marks.reader, reader):
+            lane.view.forget_below(marks._replace(reader=reader))
+    except StoreError:
+        # The messages in hand matter more than a hint; the mark moves with a later receive.
+        return

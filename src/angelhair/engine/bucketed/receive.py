@@ -1,0 +1,202 @@
+"""Receive: what has become visible again first, then what is new (A2, A9).
+
+One group serves all receives that wait for the lane: one read of the lane's marks, at most a few reads to find
+candidates, one conditional write per bucket to claim them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import receipts
+from angelhair.engine.bucketed import wake
+from angelhair.engine.bucketed.claim import Claims, Wish, claim
+from angelhair.engine.bucketed.examine import examine
+from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, read_marks
+from angelhair.engine.bucketed.reader import close_passed, read_new
+from angelhair.engine.identities import Identities
+from angelhair.engine.store import Row, Span, Value
+from angelhair.errors import StoreError
+from angelhair.model import Ask, Delivery, MessageId
+
+
+class Waiting:
+    """One receive of a group, and what it has got so far."""
+
+    __slots__ = ("ask", "deliveries", "error")
+
+    def __init__(self, ask: Ask) -> None:
+        self.ask = ask
+        self.deliveries: list[Delivery] = []
+        self.error: StoreError | None = None
+
+    @property
+    def missing(self) -> int:
+        return self.ask.messages - len(self.deliveries)
+
+
+async def receive(
+    lane: Lane, group: Sequence[Waiting], identities: Identities, now: Moment, expiring: bool
+) -> None:
+    """Serves the group from this lane as far as it goes. Raises only what concerns the whole group."""
+    marks = await read_marks(lane)
+    await wake.look_for_due(lane, marks, now)
+    for _ in range(limits.RECEIVE_ROUNDS):
+        needed = sum(waiting.missing for waiting in group)
+        if needed <= 0:
+            break
+        found = await _find(lane, marks, needed, now, expiring)
+        if not found:
+            break
+        lost = await _serve(lane, group, found, identities.fresh(), now)
+        if not lost:
+            break
+    await close_passed(lane, marks, now)
+
+
+async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bool) -> list[tuple[int, Candidate]]:
+    """Up to `needed` candidates, those that were delivered before in front."""
+    view = lane.view
+    if len(view.again) < needed:
+        for bucket in view.take_due(now, limits.EXAMINED_BUCKETS):
+            if bucket >= marks.repair and bucket not in view.finished:
+                await _look_into(lane, marks, bucket, now, expiring)
+    found = _take(view.again, needed)
+    if len(found) < needed:
+        if len(view.fresh) < needed - len(found):
+            await read_new(lane, marks, needed - len(found), now, expiring)
+        fresh = _take(view.fresh, needed - len(found))
+        for bucket, _ in fresh:
+            opened = view.open.get(bucket)
+            if opened is not None:
+                opened.waiting -= 1
+        found.extend(fresh)
+    return [item for item in found if item[1].number >= marks.purged and item[0] >= marks.floor]
+
+
+async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> None:
+    """Examines a bucket whose time has come and takes note of what it holds."""
+    view = lane.view
+    findings = await examine(lane, marks, bucket, now, expiring)
+    if findings.flags.get("finished") is not None:
+        view.remember_finished(bucket)
+        return
+    known = {candidate.number for held, candidate in view.again if held == bucket}
+    known.update(candidate.number for held, candidate in view.fresh if held == bucket)
+    for candidate in findings.visible:
+        # What an open bucket has not been read up to yet is new, and waits for its turn.
+        opened = view.open.get(bucket)
+        unread = candidate.delivery is None and (
+            bucket >= marks.reader and (opened is None or candidate.number >= opened.position)
+        )
+        if candidate.number not in known and not unread:
+            view.again.append((bucket, candidate))
+    view.exhausted.update(findings.exhausted)
+    view.moving.update(dict.fromkeys(findings.moving))
+    waits = [wait.remaining_ms for wait in findings.waiting]
+    if waits:
+        view.schedule(bucket, now.monotonic_ms + min(waits))
+
+
+def _take(candidates: deque[tuple[int, Candidate]], most: int) -> list[tuple[int, Candidate]]:
+    return [candidates.popleft() for _ in range(min(most, len(candidates)))]
+
+
+async def _serve(
+    lane: Lane, group: Sequence[Waiting], found: list[tuple[int, Candidate]], token: str, now: Moment
+) -> bool:
+    """Claims the candidates for the group and hands them out. True when some were lost to others."""
+    wishes: list[Wish] = []
+    owners: dict[int, Waiting] = {}
+    queue = iter(found)
+    for waiting in group:
+        visibility = waiting.ask.visibility_ms
+        if visibility is None:
+            visibility = lane.settings.visibility_timeout_ms
+        for _ in range(waiting.missing):
+            item = next(queue, None)
+            if item is None:
+                break
+            wishes.append(Wish(item[0], item[1], visibility))
+            owners[item[1].number] = waiting
+    try:
+        claims = await claim(lane, wishes, token, now)
+        bodies = await _bodies_of(lane, claims)
+    except StoreError as error:
+        # Nothing was handed out. What may have been claimed comes back after its time-out; the rest is found again.
+        for wish in wishes:
+            lane.view.schedule(wish.bucket, now.monotonic_ms + wish.visibility_ms)
+            lane.view.reopen(wish.bucket)
+        for waiting in group:
+            waiting.error = error
+        return False
+    for wish in claims.won:
+        row = bodies.get(wish.candidate.number)
+        delivery = _delivery(lane, wish, row, now)
+        if delivery is not None:
+            owners[wish.candidate.number].deliveries.append(delivery)
+        lane.view.schedule(wish.bucket, now.monotonic_ms + wish.visibility_ms)
+    if claims.unknown is not None:
+        for waiting in group:
+            waiting.error = claims.unknown
+    return len(claims.won) < len(wishes)
+
+
+async def _bodies_of(lane: Lane, claims: Claims) -> dict[int, dict[str, Value]]:
+    """The bodies that are not in memory, and those that were changed since they were put."""
+    needed: dict[int, list[int]] = {}
+    for wish in claims.won:
+        if wish.candidate.body is None:
+            needed.setdefault(wish.bucket, []).append(wish.candidate.number)
+    if not needed:
+        return {}
+    spans: list[Span] = []
+    for bucket, numbers in needed.items():
+        spans.append(Span(lane.bodies(bucket), min(numbers), max(numbers)))
+        spans.append(Span(lane.states(bucket), min(numbers), max(numbers), None, ("body", "delivery")))
+    found = await lane.store.read(spans)
+    wanted = {number for numbers in needed.values() for number in numbers}
+    bodies: dict[int, dict[str, Value]] = {}
+    for index in range(0, len(found), 2):
+        _collect(bodies, found[index].rows, found[index + 1].rows, wanted)
+    return bodies
+
+
+def _collect(
+    bodies: dict[int, dict[str, Value]], rows: Sequence[Row], states: Sequence[Row], wanted: set[int]
+) -> None:
+    changed = {row.key: row.values.get("body") for row in states}
+    for row in rows:
+        if row.key in wanted:
+            values = dict(row.values)
+            if changed.get(row.key) is not None:
+                values["body"] = changed[row.key]
+            bodies[int(row.key)] = values
+
+
+def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment) -> Delivery | None:
+    candidate = wish.candidate
+    body, attributes, origin, enqueued_at = candidate.body, candidate.attributes, candidate.origin, candidate.enqueued_at
+    if body is None:
+        if row is None:
+            return None
+        body = row.get("body")  # type: ignore[assignment]
+        attributes, origin = row.get("attributes"), row.get("origin")  # type: ignore[assignment]
+        enqueued_at = row.get("enqueued_at") or 0  # type: ignore[assignment]
+        if body is None:
+            return None
+    delivery = (candidate.delivery or 0) + 1
+    return Delivery(
+        MessageId(lane.number, candidate.number),
+        receipts.encode(lane.incarnation, lane.secret, lane.number, candidate.number, delivery),
+        body,
+        attributes,
+        delivery,
+        enqueued_at,
+        candidate.first_delivered_at if candidate.first_delivered_at is not None else now.wall_ms,
+        now.wall_ms + wish.visibility_ms,
+        origin,
+    )

@@ -1,0 +1,181 @@
+"""Repair: settles which ids of a closed bucket exist, admits the late ones, finishes what is done (A6, A7, A8, R1).
+
+For every closed bucket, in order, once it is full or has been closed for the queue's repair time-out:
+
+    1. set its `final` flag; from now on nothing is delivered there for the first time without being admitted
+    2. raise the mark `final` over it; from now on a put into it must admit its own message
+    3. read the bodies; admit each that has no state row
+    4. raise the mark `settled` over it
+
+A put that did not see step 2 was written before it, so step 3 finds it. Ids that step 3 does not find are void. All
+of it may be done twice, by two workers at once, or resumed by another: every step is conditional or idempotent.
+
+A bucket is finished when it is settled and none of its messages is left to deliver. The repair mark passes finished
+buckets only.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed import wake
+from angelhair.engine.bucketed.admit import Arrival, admit
+from angelhair.engine.bucketed.examine import Findings, examine
+from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
+from angelhair.engine.settling import change_one, change_settled
+from angelhair.engine.store import Applied, Change, Refused, Span
+from angelhair.errors import StoreError
+
+
+@dataclass(slots=True)
+class RepairMemory:
+    """What the elected worker has watched since it took over (R5: anew after every takeover)."""
+
+    closed_since_ms: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    """By value of the reader mark: since when, on our own clock, it has stood there or above."""
+    low_looked_ms: dict[int, int] = field(default_factory=dict)
+    """By bucket above the repair mark: when it was last looked into."""
+
+
+async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment) -> bool:
+    """Steps 1 to 4 for the buckets that are ready. True when more are."""
+    if marks.reader not in memory.closed_since_ms:
+        memory.closed_since_ms[marks.reader] = now.monotonic_ms
+    while memory.closed_since_ms and next(iter(memory.closed_since_ms)) <= marks.final:
+        memory.closed_since_ms.popitem(last=False)
+    waited = marks.final
+    for reader, since in memory.closed_since_ms.items():
+        if now.monotonic_ms - since >= lane.settings.repair_timeout_ms:
+            waited = max(waited, reader)
+    last = min(marks.reader, marks.settled + limits.FINAL_BUCKETS)
+    ready = max(marks.settled, min(waited, last))
+    if ready < last:
+        ready = await _full_up_to(lane, max(ready, marks.final), last)
+    if ready <= marks.settled:
+        return False
+    buckets = range(marks.settled, ready)
+    await _set_flags(lane, buckets)
+    if ready > marks.final and not await raise_mark(lane, "final", marks.final, ready):
+        return False
+    for bucket in buckets:
+        await _admit_missing(lane, marks, bucket, now)
+    return await raise_mark(lane, "settled", marks.settled, ready) and ready < marks.reader
+
+
+async def _full_up_to(lane: Lane, first: int, last: int) -> int:
+    """The first bucket from `first` on that has an id missing: the full ones before it need no patience."""
+    buckets = range(first, last)
+    if not buckets:
+        return first
+    size = lane.settings.bucket_size
+    found = await lane.store.read([Span(lane.bodies(bucket), columns=("enqueued_at",)) for bucket in buckets])
+    for bucket, bodies in zip(buckets, found, strict=True):
+        if len(bodies.rows) < size:
+            return bucket
+    return last
+
+
+async def _set_flags(lane: Lane, buckets: range) -> None:
+    changes = [
+        Change(lane.states(bucket), expect_flags={"final": None}, set_flags={"final": 1}) for bucket in buckets
+    ]
+    for outcome in await change_settled(lane.store, changes):
+        if isinstance(outcome, StoreError):
+            raise outcome
+
+
+async def _admit_missing(lane: Lane, marks: Marks, bucket: int, now: Moment) -> None:
+    """Step 3; also arms the bucket, so that somebody looks into it as long as it is not finished."""
+    await wake.arm(lane, [(now.wall_ms + limits.LOOK_AGAIN_MS, bucket)])
+    findings = await examine(lane, marks, bucket, now, expiring=False)
+    arrivals = [Arrival(*item) for item in findings.unadmitted]
+    if arrivals:
+        await admit(lane, bucket, arrivals, now)
+
+
+async def finish_low(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment, expiring: bool) -> bool:
+    """Looks into the lowest unfinished buckets, finishes what is done and moves the repair mark. True for more."""
+    repair, busy = await _pass_finished(lane, marks)
+    for bucket in [bucket for bucket in memory.low_looked_ms if bucket < repair]:
+        del memory.low_looked_ms[bucket]
+    looked = 0
+    bucket = repair
+    while bucket < marks.settled and looked < limits.LOW_BUCKETS:
+        if bucket not in lane.view.finished:
+            looked += 1
+            last = memory.low_looked_ms.get(bucket)
+            if last is None or now.monotonic_ms - last >= limits.STEP_MS:
+                memory.low_looked_ms[bucket] = now.monotonic_ms
+                _, finished = await visit(lane, marks, bucket, now, expiring)
+                busy = busy or (finished and bucket == repair)
+        bucket += 1
+    return busy
+
+
+async def _pass_finished(lane: Lane, marks: Marks) -> tuple[int, bool]:
+    """Moves the repair mark over finished buckets, a bounded number at a time."""
+    repair = marks.repair
+    last = min(marks.settled, repair + limits.FINISHED_BUCKETS)
+    unknown = [bucket for bucket in range(repair, last) if bucket not in lane.view.finished][: limits.LOW_BUCKETS]
+    if unknown:
+        found = await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in unknown])
+        for bucket, part in zip(unknown, found, strict=True):
+            if part.flags.get("finished") is not None:
+                lane.view.remember_finished(bucket)
+    while repair < last and repair in lane.view.finished:
+        repair += 1
+    if repair == marks.repair:
+        return repair, False
+    if not await raise_mark(lane, "repair", marks.repair, repair):
+        return marks.repair, False
+    for bucket in range(marks.repair, repair):
+        lane.view.finished.pop(bucket, None)
+    return repair, True
+
+
+async def visit(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> tuple[Findings, bool]:
+    """Looks into a bucket and does what is to be done there; says whether it is finished."""
+    findings = await examine(lane, marks, bucket, now, expiring)
+    note(lane, bucket, findings, now)
+    if findings.flags.get("final") is not None and findings.flags.get("finished") is None and findings.unadmitted:
+        # Written after everybody had looked, by a put that was never confirmed: it is delivered all the same (A6).
+        await admit(lane, bucket, [Arrival(*item) for item in findings.unadmitted], now)
+        return findings, False
+    return findings, await _finish_if_done(lane, marks, bucket, findings, now)
+
+
+async def _finish_if_done(lane: Lane, marks: Marks, bucket: int, findings: Findings, now: Moment) -> bool:
+    """Sets `finished` when the bucket is settled and nothing in it is left to deliver."""
+    if findings.flags.get("finished") is not None:
+        lane.view.remember_finished(bucket)
+        return True
+    if bucket >= marks.settled or findings.unsettled:
+        return False
+    outcome = await change_one(
+        lane.store,
+        Change(
+            lane.states(bucket),
+            expect_flags={"final": 1, "finished": None, "admitted": findings.flags.get("admitted")},
+            set_flags={"finished": 1, "finished_at": now.wall_ms},
+        ),
+    )
+    if isinstance(outcome, StoreError):
+        raise outcome
+    if isinstance(outcome, Applied) or (isinstance(outcome, Refused) and outcome.flags.get("finished") is not None):
+        lane.view.remember_finished(bucket)
+        return True
+    return False
+
+
+def note(lane: Lane, bucket: int, findings: Findings, now: Moment) -> None:
+    """What the worker found is also of use to the receives of its own server."""
+    view = lane.view
+    view.exhausted.update(findings.exhausted)
+    view.moving.update(dict.fromkeys(findings.moving))
+    if findings.visible:
+        view.schedule(bucket, now.monotonic_ms)
+    elif findings.waiting:
+        view.schedule(bucket, now.monotonic_ms + min(wait.remaining_ms for wait in findings.waiting))

@@ -1,0 +1,44 @@
+"""Retire: finished buckets go whole, behind the floor (A14, R14).
+
+The floor is raised first, and nothing reads below it; then the bodies go, then the states; then `dropped` follows. A
+worker that dies in between leaves the rest to the next one.
+"""
+
+from __future__ import annotations
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
+from angelhair.engine.store import Span
+
+
+async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
+    """One portion. True when there may be more. Without a trusted clock only what is below the floor already goes."""
+    if marks.dropped < marks.floor:
+        return await _drop(lane, marks.dropped, min(marks.floor, marks.dropped + limits.DROP_BUCKETS))
+    if not trusted:
+        return False
+    last = marks.repair
+    if lane.settings.archive:
+        last = min(last, marks.archived)
+    buckets = range(marks.floor, min(last, marks.floor + limits.DROP_BUCKETS))
+    if not buckets:
+        return False
+    floor = marks.floor
+    found = await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in buckets])
+    for part in found:
+        finished_at = part.flags.get("finished_at")
+        if not isinstance(finished_at, int) or finished_at + lane.settings.history_ms > now.wall_ms:
+            break
+        floor += 1
+    if floor == marks.floor or not await raise_mark(lane, "floor", marks.floor, floor):
+        return False
+    return await _drop(lane, marks.dropped, floor)
+
+
+async def _drop(lane: Lane, first: int, last: int) -> bool:
+    buckets = range(first, last)
+    for partitions in ([lane.bodies(bucket) for bucket in buckets], [lane.states(bucket) for bucket in buckets]):
+        if any(outcome is not None for outcome in await lane.store.drop(partitions)):
+            return False
+    return await raise_mark(lane, "dropped", first, last)

@@ -1,0 +1,41 @@
+"""One lane's background work, as steps: whoever holds the lane's lease repairs, keeps the index and retires (A11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import places
+from angelhair.engine.bucketed.keep import KeepMemory, keep_index
+from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
+from angelhair.engine.bucketed.repair import RepairMemory, finish_low, make_final
+from angelhair.engine.bucketed.retire import retire
+from angelhair.engine.leases import Lease
+
+
+@dataclass(slots=True)
+class Worker:
+    lease: Lease
+    fence: int | None = None
+    repair: RepairMemory = field(default_factory=RepairMemory)
+    index: KeepMemory = field(default_factory=KeepMemory)
+
+    @classmethod
+    def of(cls, lane: Lane) -> Worker:
+        return cls(Lease(places.leases(lane.incarnation, lane.number), "repair", lane.server))
+
+
+async def step(lane: Lane, worker: Worker, now: Moment, trusted: bool) -> tuple[int, Marks | None]:
+    """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks."""
+    if not await worker.lease.keep(lane.store, now):
+        return limits.LEASE_BEAT_MS, None
+    if worker.fence != worker.lease.held_fence:
+        # Waiting is watched anew after a takeover: what the last holder had seen is not ours to count.
+        worker.fence, worker.repair, worker.index = worker.lease.held_fence, RepairMemory(), KeepMemory()
+    marks = await read_marks(lane)
+    busy = await make_final(lane, marks, worker.repair, now)
+    busy = await finish_low(lane, marks, worker.repair, now, trusted) or busy
+    busy = await keep_index(lane, marks, worker.index, now, trusted) or busy
+    busy = await retire(lane, marks, now, trusted) or busy
+    return (limits.STEP_SOON_MS if busy else limits.STEP_MS), marks

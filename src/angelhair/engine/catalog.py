@@ -1,0 +1,248 @@
+"""The catalog: which queues an account has (A12's shared knowledge, R6).
+
+A queue is a name, an incarnation and settings. Deleting marks every lane's sequence before the name is free, so a
+server with an old memory of the queue fails at its next put or receive and looks the name up again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import places
+from angelhair.engine.bucketed.lane import POINTER_NAMES
+from angelhair.engine.identities import Identities
+from angelhair.engine.settling import change_one, change_settled, expect_decided
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Span, Store, Values
+from angelhair.errors import QueueExists, QueueNotFound, StoreError, Unavailable
+from angelhair.model import QueueSettings
+
+OPEN, SEALED = "open", "sealed"
+ACTIVE, DELETING = "active", "deleting"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    account: str
+    name: str
+    incarnation: str
+    secret: bytes
+    settings: QueueSettings
+    lanes: Mapping[int, str]
+    version: int
+    created_at_ms: int
+    changed_at_ms: int
+    status: str = ACTIVE
+
+    @property
+    def open_lanes(self) -> list[int]:
+        return [lane for lane, status in self.lanes.items() if status == OPEN]
+
+
+async def load(store: Store, account: str, name: str) -> Queue | None:
+    """The queue as the catalog has it, also while it is being deleted."""
+    (found,) = await store.read([Span(places.account_queues(account), name, name)])
+    return _queue_of(account, found.rows[0]) if found.rows else None
+
+
+async def list_names(store: Store, account: str, prefix: str, after: str | None, most: int) -> tuple[list[str], bool]:
+    """Names in order, from the one after `after` on; and whether there are more."""
+    first = max(prefix, after + "\x00" if after is not None else "") or None
+    last = prefix + "\U0010ffff" if prefix else None
+    (found,) = await store.read(
+        [Span(places.account_queues(account), first, last, min(most, limits.LIST_QUEUES), ("status",))]
+    )
+    return [str(row.key) for row in found.rows if row.values.get("status") == ACTIVE], found.more
+
+
+async def create(
+    store: Store, account: str, name: str, settings: QueueSettings, identities: Identities, now: Moment
+) -> tuple[Queue, bool]:
+    """The queue, and whether it was made now. An existing one with the same settings is returned as it is."""
+    for _ in range(limits.PUT_ROUNDS):
+        existing = await load(store, account, name)
+        if existing is not None and existing.status == DELETING:
+            await _finish_deleting(store, existing)
+            existing = None
+        if existing is not None:
+            return _same_or_raise(existing, settings), False
+        queue = Queue(
+            account, name, identities.fresh(), bytes.fromhex(identities.fresh()), settings,
+            {lane: OPEN for lane in range(settings.lanes)}, 1, now.wall_ms, now.wall_ms,
+        )
+        await make_lanes(store, queue.incarnation, list(queue.lanes))
+        row = RowChange(name, {"incarnation": None}, _values_of(queue))
+        outcome = await change_one(store, Change(places.account_queues(account), [row]))
+        if isinstance(outcome, Applied) or _incarnation_in(outcome, name) == queue.incarnation:
+            return queue, True
+        if isinstance(outcome, StoreError):
+            raise outcome
+        await drop_lanes(store, queue.incarnation, list(queue.lanes))
+    raise Unavailable("the queue's name is being taken and freed by others all the time")
+
+
+async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Moment) -> Queue:
+    """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11)."""
+    for _ in range(limits.PUT_ROUNDS):
+        settings = queue.settings.changed(changes)
+        lanes = dict(queue.lanes)
+        opened = queue.open_lanes
+        if settings.lanes > len(opened):
+            first = max(lanes, default=-1) + 1
+            new = list(range(first, first + settings.lanes - len(opened)))
+            await make_lanes(store, queue.incarnation, new)
+            lanes.update(dict.fromkeys(new, OPEN))
+        lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
+        changed = await _replace(store, queue, settings, lanes, now)
+        if changed is not None:
+            await _seal(store, changed)
+            return changed
+        again = await load(store, queue.account, queue.name)
+        if again is None or again.status != ACTIVE or again.incarnation != queue.incarnation:
+            raise QueueNotFound(queue.account, queue.name)
+        queue = again
+    raise Unavailable("the queue's settings are being changed by others all the time")
+
+
+async def forget_lane(store: Store, queue: Queue, lane: int, now: Moment) -> Queue | None:
+    """Takes a sealed lane that has been read to its end out of the catalog."""
+    lanes = {number: status for number, status in queue.lanes.items() if number != lane}
+    return await _replace(store, queue, queue.settings, lanes, now)
+
+
+async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
+    """Frees the name. What the queue held is dropped later, by `bury`."""
+    queue = await load(store, account, name)
+    if queue is None:
+        raise QueueNotFound(account, name)
+    for _ in range(limits.PUT_ROUNDS):
+        if queue.status == DELETING:
+            break
+        await _dig_grave(store, queue, now)
+        row = RowChange(name, {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}, {"status": DELETING})
+        outcome = await change_one(store, Change(places.account_queues(account), [row]))
+        if isinstance(outcome, StoreError):
+            raise outcome
+        if isinstance(outcome, Applied):
+            break
+        again = await load(store, account, name)
+        if again is None or again.incarnation != queue.incarnation:
+            return queue
+        queue = again
+    await _finish_deleting(store, queue)
+    return queue
+
+
+async def _finish_deleting(store: Store, queue: Queue) -> None:
+    """Anyone may go on with a deletion that its server did not live to finish."""
+    changes = [
+        Change(places.sequence(queue.incarnation, lane), [RowChange(places.SEQUENCE_ROW, {"deleted": None}, {"deleted": 1})])
+        for lane in queue.lanes
+    ]
+    for outcome in await change_settled(store, changes):
+        expect_decided(outcome)
+    row = RowChange(queue.name, {"incarnation": queue.incarnation}, None)
+    expect_decided(await change_one(store, Change(places.account_queues(queue.account), [row])))
+
+
+async def _dig_grave(store: Store, queue: Queue, now: Moment) -> None:
+    """Before anything is deleted it is written down what will have to be dropped."""
+    values: Values = {
+        "account": queue.account, "name": queue.name, "lanes": json.dumps(sorted(queue.lanes)),
+        "bucket_size": queue.settings.bucket_size, "buried_at": now.wall_ms,
+    }
+    expect_decided(
+        await change_one(store, Change(places.GRAVEYARD, [RowChange(queue.incarnation, {}, values)]))
+    )
+
+
+async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> None:
+    slot = await store.time_ms() // limits.WAKE_SLOT_MS
+    start = {"wake_raised": slot, "wake_done": slot, "wake_dropped": places.wake_period(slot)}
+    changes = []
+    for lane in lanes:
+        row = RowChange(places.SEQUENCE_ROW, {"next": None}, {"next": 0})
+        changes.append(Change(places.sequence(incarnation, lane), [row]))
+        rows = [RowChange(name, {"value": None}, {"value": start.get(name, 0)}) for name in POINTER_NAMES]
+        changes.append(Change(places.pointers(incarnation, lane), rows))
+    for outcome in await change_settled(store, changes):
+        expect_decided(outcome)
+
+
+async def drop_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:
+    partitions = []
+    for lane in lanes:
+        partitions += [
+            places.sequence(incarnation, lane), places.pointers(incarnation, lane), places.leases(incarnation, lane)
+        ]
+    return all(outcome is None for outcome in await store.drop(partitions))
+
+
+async def _seal(store: Store, queue: Queue) -> None:
+    changes = [
+        Change(places.sequence(queue.incarnation, lane), [RowChange(places.SEQUENCE_ROW, {"sealed": None}, {"sealed": 1})])
+        for lane, status in queue.lanes.items()
+        if status == SEALED
+    ]
+    for outcome in await change_settled(store, changes):
+        expect_decided(outcome)
+
+
+async def _replace(
+    store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], now: Moment
+) -> Queue | None:
+    """The queue with new settings and lanes; None when somebody else changed it first."""
+    changed = Queue(
+        queue.account, queue.name, queue.incarnation, queue.secret, settings, lanes,
+        queue.version + 1, queue.created_at_ms, now.wall_ms,
+    )
+    expect: Values = {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}
+    row = RowChange(queue.name, expect, _values_of(changed))
+    outcome = await change_one(store, Change(places.account_queues(queue.account), [row]))
+    if isinstance(outcome, StoreError):
+        raise outcome
+    if isinstance(outcome, Applied):
+        return changed
+    found = outcome.rows.get(queue.name, {})
+    same = all(found.get(name) == value for name, value in _values_of(changed).items())
+    return changed if same else None
+
+
+def _same_or_raise(existing: Queue, settings: QueueSettings) -> Queue:
+    differing = tuple(
+        field.name for field in fields(settings)
+        if getattr(existing.settings, field.name) != getattr(settings, field.name)
+    )
+    if differing:
+        raise QueueExists(existing.account, existing.name, differing)
+    return existing
+
+
+def _incarnation_in(outcome: ChangeOutcome, name: str) -> object:
+    return outcome.rows.get(name, {}).get("incarnation") if isinstance(outcome, Refused) else None
+
+
+def _values_of(queue: Queue) -> Values:
+    return {
+        "incarnation": queue.incarnation,
+        "secret": queue.secret,
+        "settings": queue.settings.to_text(),
+        "lanes": json.dumps({str(lane): status for lane, status in sorted(queue.lanes.items())}),
+        "status": queue.status,
+        "created_at": queue.created_at_ms,
+        "changed_at": queue.changed_at_ms,
+        "version": queue.version,
+    }
+
+
+def _queue_of(account: str, row: Row) -> Queue:
+    values: dict[str, Any] = dict(row.values)
+    return Queue(
+        account, str(row.key), values["incarnation"], values["secret"], QueueSettings.from_text(values["settings"]),
+        {int(lane): status for lane, status in json.loads(values["lanes"]).items()},
+        values["version"], values["created_at"], values["changed_at"], values["status"],
+    )

@@ -1,0 +1,80 @@
+"""De-duplication by key (R10): puts with one key within the queue's window are one message.
+
+A key's row goes `pending(id)` → `committed(id)`. Whoever finds it pending writes the message at that same id before
+it answers, so it does not matter who died in between. Keys lie in partitions by their hash, never by time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import places
+from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.settling import change_one
+from angelhair.engine.store import Applied, Change, RowChange, Value, Values
+from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
+from angelhair.model import MessageId
+
+PENDING, COMMITTED = "pending", "committed"
+
+
+class Keyed(NamedTuple):
+    """A message with a key, and the id that was reserved in case it is the first with that key."""
+
+    lane: Lane
+    placed: put.Placed
+    key: str
+
+
+async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, now: Moment) -> put.PutOutcome:
+    """The id under which the message with this key is, or an error."""
+    lane, number = item.lane, item.placed.number
+    expect: dict[str, Value] = {"status": None}
+    for round_number in range(limits.PUT_ROUNDS):
+        token = f"{attempt}.{round_number}"
+        outcome = await change_one(lane.store, _change(item, expect, PENDING, lane.number, number, token))
+        if isinstance(outcome, StoreError):
+            # The key may stand as pending: a later put with the same key would then complete this one.
+            return OutcomeUnknown(str(outcome)) if isinstance(outcome, OutcomeUnknown) else outcome
+        if not isinstance(outcome, Applied):
+            found = outcome.rows.get(item.key, {})
+            status, found_lane, found_number = found.get("status"), found.get("lane"), found.get("id")
+            if not isinstance(found_lane, int) or not isinstance(found_number, int):
+                expect = {"status": None}
+                continue
+            if status == COMMITTED:
+                return MessageId(found_lane, found_number)
+            lane, number, token = lane_of(found_lane), found_number, str(found.get("attempt"))
+        written = await put.write(lane, [item.placed._replace(number=number)], now)
+        if not written.again:
+            result = written.outcomes[number]
+            if isinstance(result, AngelhairError):
+                return result
+            await change_one(
+                lane.store, _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
+            )
+            return result
+        # The id can no longer be used: its bucket is finished. The key moves on to a new one.
+        expect = _pending(lane.number, number)
+        lane = item.lane
+        number = await put.reserve(lane, 1, f"{token}.again")
+    return Unavailable("the key's message kept meeting finished buckets")
+
+
+def _pending(lane: int, number: int) -> dict[str, Value]:
+    return {"status": PENDING, "lane": lane, "id": number}
+
+
+def _change(item: Keyed, expect: Values, status: str, lane: int, number: int, token: str) -> Change:
+    digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
+    values: Values = {"status": status, "lane": lane, "id": number, "attempt": token}
+    window_seconds = -(-item.lane.settings.dedup_window_ms // 1000)
+    return Change(
+        places.idempotency_key(item.lane.incarnation, digest), [RowChange(item.key, expect, values)],
+        ttl_seconds=window_seconds,
+    )

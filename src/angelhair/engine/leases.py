@@ -1,0 +1,91 @@
+"""A lease by conditional writes: who does a lane's background work, for speed only (A11, R5).
+
+A holder beats by raising `beat`. Whoever has watched the same beat for the lease's duration *on its own monotonic
+clock* may take over with the next fencing number. No wall clock is compared, so no skew steals or prolongs a lease.
+Two holders at once cannot be ruled out (one may be asleep); all they do is conditional, so they do no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.settling import change_one
+from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Store, Values
+
+
+@dataclass(slots=True)
+class Lease:
+    """What one server knows about one lease."""
+
+    partition: Partition
+    role: str
+    holder: str
+    duration_ms: int = limits.LEASE_MS
+    beat_every_ms: int = limits.LEASE_BEAT_MS
+    held_fence: int | None = None
+    _beat: int = 0
+    _confirmed_ms: int = 0
+    _watched: tuple[str, int, int] | None = None
+    _watched_since_ms: int = 0
+    _watched_duration_ms: int = 0
+
+    def held(self, now: Moment) -> bool:
+        """Whether this server may believe that it holds the lease."""
+        return self.held_fence is not None and now.monotonic_ms - self._confirmed_ms < self.duration_ms
+
+    async def keep(self, store: Store, now: Moment) -> bool:
+        """Takes, renews or watches the lease, whichever is due; says whether it is held."""
+        if self.held_fence is not None:
+            if self.held(now) and now.monotonic_ms - self._confirmed_ms < self.beat_every_ms:
+                return True
+            return await self._change(store, now, self.holder, self.held_fence, self._beat, self.held_fence, self._beat + 1)
+        (found,) = await store.read([Span(self.partition, self.role, self.role)])
+        return await self._consider(store, now, found.rows[0].values if found.rows else {})
+
+    async def release(self, store: Store, now: Moment) -> None:
+        """Gives the lease up so that another server need not wait for it to lapse."""
+        if self.held_fence is None:
+            return
+        fence, self.held_fence = self.held_fence, None
+        await change_one(store, self._move(self.holder, fence, self._beat, "", fence, self._beat + 1))
+
+    async def _consider(self, store: Store, now: Moment, row: Values) -> bool:
+        holder, fence, beat = row.get("holder"), row.get("fence"), row.get("beat")
+        if fence is None:
+            return await self._change(store, now, None, None, None, 1, 1)
+        assert isinstance(holder, str) and isinstance(fence, int) and isinstance(beat, int)
+        if holder in ("", self.holder):
+            return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
+        seen = (holder, fence, beat)
+        if seen != self._watched:
+            duration = row.get("duration")
+            self._watched, self._watched_since_ms = seen, now.monotonic_ms
+            self._watched_duration_ms = duration if isinstance(duration, int) else self.duration_ms
+            return False
+        if now.monotonic_ms - self._watched_since_ms < self._watched_duration_ms:
+            return False
+        return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
+
+    async def _change(
+        self, store: Store, now: Moment, holder: str | None, fence: int | None, beat: int | None, new_fence: int, new_beat: int
+    ) -> bool:
+        outcome = await change_one(store, self._move(holder, fence, beat, self.holder, new_fence, new_beat))
+        if isinstance(outcome, Refused):
+            row = outcome.rows.get(self.role, {})
+            if (row.get("holder"), row.get("fence"), row.get("beat")) != (self.holder, new_fence, new_beat):
+                self.held_fence, self._watched = None, None
+                return False
+        elif not isinstance(outcome, Applied):
+            # Unknown: go on believing until the lease would have lapsed; the next beat decides.
+            return self.held(now)
+        self.held_fence, self._beat, self._confirmed_ms, self._watched = new_fence, new_beat, now.monotonic_ms, None
+        return True
+
+    def _move(
+        self, holder: str | None, fence: int | None, beat: int | None, new_holder: str, new_fence: int, new_beat: int
+    ) -> Change:
+        expect: Values = {"holder": holder, "fence": fence, "beat": beat}
+        values: Values = {"holder": new_holder, "fence": new_fence, "beat": new_beat, "duration": self.duration_ms}
+        return Change(self.partition, [RowChange(self.role, expect, values)])

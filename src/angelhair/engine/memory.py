@@ -1,0 +1,143 @@
+"""What one server remembers: queue descriptions, views of lanes, workers, and whether its clock is to be trusted.
+
+All of it may be old. A queue description ages out within seconds (R4), and the sequence row, which every put and
+receive touches, gives away one that has been deleted meanwhile (R6).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import catalog
+from angelhair.engine.bucketed.lane import Lane, LaneView
+from angelhair.engine.bucketed.worker import Worker
+from angelhair.engine.catalog import Queue
+from angelhair.engine.identities import Identities
+from angelhair.engine.store import Store
+from angelhair.errors import InvalidRequest, QueueNotFound
+from angelhair.model import validate_name
+
+
+@dataclass(slots=True)
+class _Remembered:
+    queue: Queue
+    loaded_ms: int | None
+    """None when it is known to be old."""
+
+
+@dataclass(slots=True)
+class _ClockCheck:
+    at_ms: int
+    good: bool
+    wall_minus_monotonic_ms: int
+
+
+class Memory:
+    def __init__(self, store: Store, identities: Identities) -> None:
+        self.store = store
+        self.identities = identities
+        self.server = identities.fresh()
+        self.workers: dict[tuple[str, int], Worker] = {}
+        self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
+        self._views: dict[tuple[str, int], LaneView] = {}
+        self._clock: _ClockCheck | None = None
+        self._turn = 0
+
+    async def find_queue(self, account: str, name: str, now: Moment) -> Queue:
+        """The queue as remembered, for at most a few seconds, or as the catalog has it."""
+        remembered = self._queues.get((account, name))
+        if remembered is not None and remembered.loaded_ms is not None:
+            if now.monotonic_ms - remembered.loaded_ms < limits.CATALOG_AGE_MS:
+                return remembered.queue
+        validate_name("account", account)
+        validate_name("name", name)
+        queue = await catalog.load(self.store, account, name)
+        if queue is None or queue.status != catalog.ACTIVE:
+            self._drop(account, name)
+            raise QueueNotFound(account, name)
+        self.remember(queue, now)
+        return queue
+
+    def remember(self, queue: Queue, now: Moment) -> None:
+        key = (queue.account, queue.name)
+        before = self._queues.get(key)
+        if before is not None and before.queue.incarnation != queue.incarnation:
+            self._drop(*key)
+        self._queues[key] = _Remembered(queue, now.monotonic_ms)
+        self._queues.move_to_end(key)
+        while len(self._queues) > limits.REMEMBERED_QUEUES:
+            self._drop(*next(iter(self._queues)))
+
+    def distrust(self, account: str, name: str) -> None:
+        """The next use looks the queue up again. What is known of its lanes stays: it is only hints."""
+        remembered = self._queues.get((account, name))
+        if remembered is not None:
+            remembered.loaded_ms = None
+
+    def _drop(self, account: str, name: str) -> None:
+        remembered = self._queues.pop((account, name), None)
+        if remembered is not None:
+            for number in remembered.queue.lanes:
+                self._views.pop((remembered.queue.incarnation, number), None)
+                self.workers.pop((remembered.queue.incarnation, number), None)
+
+    # --- lanes ----------------------------------------------------------------------------------------------------
+
+    def lane(self, queue: Queue, number: int) -> Lane:
+        key = (queue.incarnation, number)
+        view = self._views.get(key)
+        if view is None:
+            view = self._views[key] = LaneView()
+        sealed = queue.lanes.get(number) != catalog.OPEN
+        return Lane(
+            self.store, queue.account, queue.name, queue.incarnation, queue.secret, queue.settings,
+            number, sealed, self.server, view,
+        )
+
+    def known_lane(self, queue: Queue, number: int) -> Lane:
+        if number not in queue.lanes:
+            raise InvalidRequest("lane", f"the queue has no lane {number}")
+        return self.lane(queue, number)
+
+    def lane_for_put(self, queue: Queue, now: Moment) -> Lane:
+        """A lane whose lease we hold if there is one, so that servers do not contend; else each in turn."""
+        lanes = queue.open_lanes
+        held = [number for number in lanes if self._holds(queue, number, now)] or lanes
+        self._turn += 1
+        return self.lane(queue, held[self._turn % len(held)])
+
+    def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
+        """All lanes, sealed ones too: those whose lease we hold first, the others in turn."""
+        self._turn += 1
+        lanes = list(queue.lanes)
+        turn = self._turn % len(lanes)
+        lanes = lanes[turn:] + lanes[:turn]
+        return [self.lane(queue, number) for number in sorted(lanes, key=lambda lane: not self._holds(queue, lane, now))]
+
+    def worker(self, lane: Lane) -> Worker:
+        return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))
+
+    def _holds(self, queue: Queue, number: int, now: Moment) -> bool:
+        worker = self.workers.get((queue.incarnation, number))
+        return worker is not None and worker.lease.held(now)
+
+    # --- clock ----------------------------------------------------------------------------------------------------
+
+    async def check_clock(self, now: Moment) -> None:
+        """Compares our wall clock with the store's, now and then (R5)."""
+        if self._clock is not None and now.monotonic_ms - self._clock.at_ms < limits.CLOCK_CHECK_MS:
+            return
+        difference_ms = abs(await self.store.time_ms() - now.wall_ms)
+        good = difference_ms <= limits.CLOCK_ERROR_MS
+        self._clock = _ClockCheck(now.monotonic_ms, good, now.wall_ms - now.monotonic_ms)
+
+    def clock_is_good(self, now: Moment) -> bool:
+        """Whether our wall clock was near the store's a short while ago and has not jumped since."""
+        check = self._clock
+        if check is None or now.monotonic_ms - check.at_ms > 3 * limits.CLOCK_CHECK_MS:
+            return False
+        jumped_ms = abs(now.wall_ms - now.monotonic_ms - check.wall_minus_monotonic_ms)
+        return check.good and jumped_ms <= limits.CLOCK_ERROR_MS

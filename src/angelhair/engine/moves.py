@@ -1,0 +1,99 @@
+"""Moves between queues: dead-lettering, redrive, and going on with moves that somebody else began (R7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine import transfer
+from angelhair.engine.bucketed import peek
+from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.catalog import Queue
+from angelhair.engine.memory import Memory
+from angelhair.errors import QueueNotFound
+
+_STANDING_STILL = -2
+"""The revision under which a moving row is watched: it has none that changes."""
+
+
+async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) -> None:
+    """Messages that used up their deliveries go to the dead-letter queue; moves that stand still go on."""
+    view = lane.view
+    if view.exhausted:
+        taken = dict(list(view.exhausted.items())[: limits.MOVES])
+        for number in taken:
+            del view.exhausted[number]
+        target = await _dead_letter_lane(memory, queue, now)
+        if target is not None:
+            candidates = [
+                (lane.bucket_of(number), Candidate(number, delivery, revision, None, None, None, 0, None))
+                for number, (delivery, revision) in sorted(taken.items())
+            ]
+            for bucket, group in by_bucket(candidates).items():
+                await _move(memory, lane, bucket, group, target, transfer.DEAD, now)
+    stalled = []
+    for number in list(view.moving)[: limits.MOVES]:
+        if view.watch(number, _STANDING_STILL, now) >= limits.MOVE_PATIENCE_MS:
+            stalled.append(number)
+            view.watched.pop(number, None)
+            del view.moving[number]
+    for bucket in sorted({lane.bucket_of(number) for number in stalled}):
+        numbers = [number for number in stalled if lane.bucket_of(number) == bucket]
+        await transfer.resume(lane, bucket, numbers, _find(memory, now), memory.identities.fresh(), now)
+
+
+async def redrive_lane(
+    memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, now: Moment
+) -> int:
+    """Moves visible messages of a lane to the destination, or each to the queue that it came from."""
+    found = await peek.visible_candidates(lane, most, now, memory.clock_is_good(now))
+    moved = 0
+    for bucket, candidates in by_bucket(found).items():
+        targets: dict[str, list[Candidate]] = {}
+        if destination is not None:
+            targets[destination] = candidates
+        else:
+            for number, origin in (await peek.origins(lane, bucket, candidates)).items():
+                targets.setdefault(origin.split("/")[1], []).extend(item for item in candidates if item.number == number)
+        for name, group in targets.items():
+            target_queue = await memory.find_queue(queue.account, name, now)
+            target = memory.lane_for_put(target_queue, now)
+            moved += await _move(memory, lane, bucket, group, target, transfer.MOVED, now)
+    return moved
+
+
+async def _move(
+    memory: Memory, lane: Lane, bucket: int, group: Sequence[Candidate], target: Lane, label: str, now: Moment
+) -> int:
+    fresh = memory.identities.fresh
+    moving = await transfer.begin(lane, bucket, group, target, label, fresh(), now)
+    return await transfer.resume(lane, bucket, moving, _find(memory, now), fresh(), now) if moving else 0
+
+
+async def _dead_letter_lane(memory: Memory, queue: Queue, now: Moment) -> Lane | None:
+    name = queue.settings.dead_letter_queue
+    if name is None:
+        return None
+    try:
+        return memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
+    except QueueNotFound:
+        return None
+
+
+def _find(memory: Memory, now: Moment) -> transfer.FindLane:
+    async def find(target: transfer.Target) -> Lane | None:
+        try:
+            queue = await memory.find_queue(target.account, target.queue, now)
+        except QueueNotFound:
+            return None
+        return memory.lane(queue, target.lane) if queue.incarnation == target.incarnation else None
+
+    return find
+
+
+def by_bucket(items: Sequence[tuple[int, Candidate]]) -> dict[int, list[Candidate]]:
+    groups: dict[int, list[Candidate]] = {}
+    for bucket, candidate in items:
+        groups.setdefault(bucket, []).append(candidate)
+    return groups

@@ -1,0 +1,67 @@
+"""Where things lie: the one file that spells partition and row keys.
+
+Every key carries the queue's incarnation (R6), so that a queue made again under its name shares no row with the old one.
+"""
+
+from angelhair import limits
+from angelhair.engine.schema import BODIES, GRAVES, KEYS, LEASES, POINTERS, QUEUES, SEQUENCES, STATES, WAKES
+from angelhair.engine.store import Partition
+
+SEQUENCE_ROW = "ids"
+GRAVEYARD = Partition(GRAVES, "all")
+
+
+def account_queues(account: str) -> Partition:
+    return Partition(QUEUES, account)
+
+
+def sequence(incarnation: str, lane: int) -> Partition:
+    return Partition(SEQUENCES, f"{incarnation}.{lane}")
+
+
+def pointers(incarnation: str, lane: int) -> Partition:
+    return Partition(POINTERS, f"{incarnation}.{lane}")
+
+
+def leases(incarnation: str, lane: int) -> Partition:
+    return Partition(LEASES, f"{incarnation}.{lane}")
+
+
+def bodies(incarnation: str, lane: int, bucket: int) -> Partition:
+    return Partition(BODIES, f"{incarnation}.{lane}.{bucket}")
+
+
+def states(incarnation: str, lane: int, bucket: int) -> Partition:
+    return Partition(STATES, f"{incarnation}.{lane}.{bucket}")
+
+
+def wakes(incarnation: str, lane: int, period: int) -> Partition:
+    return Partition(WAKES, f"{incarnation}.{lane}.{period}")
+
+
+def idempotency_key(incarnation: str, key_hash: str) -> Partition:
+    return Partition(KEYS, f"{incarnation}.{key_hash}")
+
+
+def wake_slot(time_ms: int) -> int:
+    """The first slot that begins at or after this time: who looks at its beginning finds the message visible."""
+    return -(-time_ms // limits.WAKE_SLOT_MS)
+
+
+def wake_period(slot: int) -> int:
+    return slot // limits.WAKE_PERIOD_SLOTS
+
+
+def wake_row(slot: int, bucket: int, server: str) -> str:
+    """One row per server: each knows its own without looking, and looks into the others'."""
+    return f"{slot:014d}.{bucket:019d}.{server}"
+
+
+def read_wake_row(key: str) -> tuple[int, int, str]:
+    slot, bucket, server = key.split(".", 2)
+    return int(slot), int(bucket), server
+
+
+def slot_rows(first_slot: int, last_slot: int) -> tuple[str, str]:
+    """The ends of a span that holds every row of these slots."""
+    return f"{first_slot:014d}.", f"{last_slot:014d}.~"

@@ -1,0 +1,54 @@
+"""Pop receipts: which message, and which of its deliveries (A3, R13).
+
+A receipt is signed with the queue's own secret, so that a forged one is told apart from a stale one without a read,
+and names the queue's incarnation, so that another queue's is told apart from a forged one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple
+
+from angelhair.errors import InvalidReceipt
+
+_FORMAT = struct.Struct(">B8sHqI")
+_SIGNATURE_BYTES = 10
+_VERSION = 1
+_LENGTH = (_FORMAT.size + _SIGNATURE_BYTES) * 4 // 3
+"""Both parts together are a multiple of three bytes: no padding."""
+
+
+class Receipt(NamedTuple):
+    lane: int
+    number: int
+    delivery: int
+
+
+def encode(incarnation: str, secret: bytes, lane: int, number: int, delivery: int) -> str:
+    content = _FORMAT.pack(_VERSION, bytes.fromhex(incarnation[:16]), lane, number, delivery)
+    return urlsafe_b64encode(content + _signature(secret, content)).decode("ascii")
+
+
+def decode(incarnation: str, secret: bytes, text: str) -> Receipt:
+    if not isinstance(text, str) or len(text) != _LENGTH:
+        raise InvalidReceipt("is not a receipt of this service")
+    try:
+        raw = urlsafe_b64decode(text)
+        content, signature = raw[: _FORMAT.size], raw[_FORMAT.size :]
+        version, owner, lane, number, delivery = _FORMAT.unpack(content)
+    except (ValueError, struct.error):
+        raise InvalidReceipt("is damaged") from None
+    if version != _VERSION:
+        raise InvalidReceipt("was made by another version of this service")
+    if owner != bytes.fromhex(incarnation[:16]):
+        raise InvalidReceipt("belongs to another queue, or to an earlier queue of this name")
+    if not hmac.compare_digest(signature, _signature(secret, content)):
+        raise InvalidReceipt("was not issued by this queue")
+    return Receipt(lane, number, delivery)
+
+
+def _signature(secret: bytes, content: bytes) -> bytes:
+    return hashlib.blake2b(content, key=secret, digest_size=_SIGNATURE_BYTES).digest()

@@ -1,0 +1,86 @@
+"""What a queue holds, at a bounded number of reads.
+
+Exact as long as the unfinished buckets are few; beyond the bound the rest is estimated from those that were read,
+and `exact` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.bucketed.examine import Findings, examine
+from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counts of messages. `oldest_age_ms` is the age of the oldest one that waits to be delivered."""
+
+    visible: int = 0
+    in_flight: int = 0
+    delayed: int = 0
+    dead: int = 0
+    """Moved to the dead-letter queue, of those that are still in the queue's unfinished buckets."""
+    oldest_age_ms: int | None = None
+    exact: bool = True
+
+    def add(self, other: Stats) -> None:
+        self.visible += other.visible
+        self.in_flight += other.in_flight
+        self.delayed += other.delayed
+        self.dead += other.dead
+        self.exact = self.exact and other.exact
+        if other.oldest_age_ms is not None:
+            self.oldest_age_ms = max(other.oldest_age_ms, self.oldest_age_ms or 0)
+
+
+async def lane_stats(lane: Lane, now: Moment, expiring: bool, most: int = limits.STATS_BUCKETS) -> Stats:
+    marks = await read_marks(lane)
+    stats = Stats()
+    if marks.next_id == 0:
+        return stats
+    last = lane.bucket_of(marks.next_id - 1)
+    below = [bucket for bucket in range(marks.repair, min(marks.reader, last + 1)) if bucket not in lane.view.finished]
+    above = list(range(max(marks.reader, marks.repair), last + 1))
+    # Half of the reads for what was handed out, half for what is waiting: both ends of the queue are seen.
+    read_below = below[: max(most // 2, most - len(above))]
+    read_above = above[: most - len(read_below)]
+    seen_below, seen_above = Stats(), Stats()
+    for bucket in read_below:
+        _count(seen_below, await examine(lane, marks, bucket, now, expiring), now)
+    for bucket in read_above:
+        _count(seen_above, await examine(lane, marks, bucket, now, expiring), now)
+    if len(read_below) < len(below):
+        _stretch(seen_below, len(below) / len(read_below))
+    if len(read_above) < len(above):
+        seen_above.exact = False
+        seen_above.visible += _unread_ids(lane, marks, read_above[-1] + 1 if read_above else above[0])
+    stats.add(seen_below)
+    stats.add(seen_above)
+    return stats
+
+
+def _count(stats: Stats, findings: Findings, now: Moment) -> None:
+    if findings.flags.get("finished") is not None:
+        return
+    stats.visible += len(findings.visible) + len(findings.exhausted)
+    stats.delayed += sum(wait.delayed for wait in findings.waiting)
+    stats.in_flight += sum(not wait.delayed for wait in findings.waiting) + len(findings.moving)
+    stats.dead += findings.dead
+    for candidate in findings.visible:
+        if candidate.enqueued_at:
+            stats.oldest_age_ms = max(stats.oldest_age_ms or 0, now.wall_ms - candidate.enqueued_at)
+
+
+def _stretch(stats: Stats, factor: float) -> None:
+    stats.exact = False
+    stats.visible = round(stats.visible * factor)
+    stats.in_flight = round(stats.in_flight * factor)
+    stats.delayed = round(stats.delayed * factor)
+    stats.dead = round(stats.dead * factor)
+
+
+def _unread_ids(lane: Lane, marks: Marks, first_bucket: int) -> int:
+    return max(0, marks.next_id - max(lane.first_of(first_bucket), marks.purged))

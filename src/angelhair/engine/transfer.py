@@ -1,0 +1,195 @@
+"""Transfer: one message from one queue to another, once, whoever dies on the way (R7).
+
+    1. reserve an id in the target
+    2. mark the source row `moving` to that id, conditionally; this kills its receipts
+    3. write the message at that id, as any put is written
+    4. mark the source row settled
+
+Whoever finds a row that has been moving for a while goes on at step 3 with the same id, so the message is written
+once however many do. If the target's bucket is finished already, the row is first marked moving to a new id. If the
+target is gone, the message becomes visible again where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from angelhair.clock import Moment
+from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed.examine import MOVING
+from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
+from angelhair.engine.settling import change_one
+from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
+from angelhair.errors import StoreError
+from angelhair.model import MessageId, NewMessage
+
+DEAD, MOVED = "dead", "moved"
+
+
+class Target(NamedTuple):
+    """Where a message is going, as its source row says it."""
+
+    label: str
+    account: str
+    queue: str
+    incarnation: str
+    lane: int
+    number: int
+
+    def to_text(self) -> str:
+        return "/".join(str(part) for part in self)
+
+    @classmethod
+    def from_text(cls, text: str) -> Target:
+        label, account, queue, incarnation, lane, number = text.split("/")
+        return cls(label, account, queue, incarnation, int(lane), int(number))
+
+
+FindLane = Callable[[Target], Awaitable[Lane | None]]
+"""The lane of a target that still exists in that incarnation, or None."""
+
+
+async def begin(
+    source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str, now: Moment
+) -> list[int]:
+    """Steps 1 and 2; returns the ids that are moving now. Ids reserved for the others stay void."""
+    first = await put.reserve(target, len(candidates), attempt)
+    moving: list[int] = []
+    pending = [
+        (candidate, Target(label, target.account, target.queue, target.incarnation, target.number, first + index).to_text())
+        for index, candidate in enumerate(candidates)
+    ]
+    while pending:
+        flags: dict[str, Value] = {"finished": None}
+        if any(candidate.delivery is None for candidate, _ in pending):
+            flags["final"] = None
+        rows = [_mark(candidate, to, now) for candidate, to in pending]
+        outcome = await change_one(source.store, Change(source.states(bucket), rows, expect_flags=flags))
+        if isinstance(outcome, StoreError):
+            raise outcome
+        if isinstance(outcome, Applied):
+            return moving + [candidate.number for candidate, _ in pending]
+        found = outcome.rows
+        moving += [item.number for item, to in pending if found.get(item.number, {}).get("moving_to") == to]
+        if any(outcome.flags.get(name) is not None for name in flags):
+            return moving
+        free = [(item, to) for item, to in pending if _free(item, found.get(item.number, {}))]
+        if len(free) == len(pending):
+            return moving
+        pending = free
+    return moving
+
+
+def _mark(candidate: Candidate, to: str, now: Moment) -> RowChange:
+    expect: Values
+    if candidate.delivery is None:
+        expect = {"delivery": None}
+    else:
+        expect = {"revision": candidate.revision, "settled": None}
+    values: dict[str, Value] = {
+        "delivery": candidate.delivery or 0,
+        "revision": (candidate.revision or 0) + 1,
+        "settled": MOVING,
+        "moving_to": to,
+        "moving_at": now.wall_ms,
+    }
+    return RowChange(candidate.number, expect, values)
+
+
+def _free(candidate: Candidate, row: Values) -> bool:
+    if candidate.delivery is None:
+        return row.get("delivery") is None
+    return row.get("revision") == candidate.revision and row.get("settled") is None
+
+
+async def resume(
+    source: Lane, bucket: int, numbers: Sequence[int], find: FindLane, attempt: str, now: Moment
+) -> int:
+    """Steps 3 and 4 for rows that are moving; returns how many arrived."""
+    first, last = min(numbers), max(numbers)
+    bodies, states = await source.store.read(
+        [Span(source.bodies(bucket), first, last), Span(source.states(bucket), first, last)]
+    )
+    born = {row.key: row.values for row in bodies.rows}
+    wanted = set(numbers)
+    arrived = 0
+    for row in states.rows:
+        if row.key in wanted and row.values.get("settled") == MOVING and row.key in born:
+            arrived += await _resume_one(source, bucket, int(row.key), row.values, born[row.key], find, attempt, now)
+    return arrived
+
+
+async def _resume_one(
+    source: Lane, bucket: int, number: int, state: Values, body: Values, find: FindLane, attempt: str, now: Moment
+) -> bool:
+    to = state.get("moving_to")
+    moving_at = state.get("moving_at")
+    revision = state.get("revision")
+    assert isinstance(to, str) and isinstance(moving_at, int) and isinstance(revision, int)
+    while True:
+        target = Target.from_text(to)
+        lane = await find(target)
+        if lane is None or not await _alive(lane):
+            await _give_back(source, bucket, number, to, revision, now)
+            return False
+        message = _message(source, number, state, body, target)
+        written = await put.write(lane, [put.Placed(target.number, message, moving_at)], now)
+        if isinstance(written.outcomes.get(target.number), MessageId):
+            settle: Values = {"settled": target.label, "settled_at": now.wall_ms}
+            outcome = await change_one(
+                source.store, Change(source.states(bucket), [RowChange(number, {"settled": MOVING, "moving_to": to}, settle)])
+            )
+            return isinstance(outcome, Applied | Refused)
+        if not written.again:
+            return False
+        try:
+            new = target._replace(number=await put.reserve(lane, 1, f"{attempt}.{number}")).to_text()
+        except (LaneSealed, QueueGone):
+            await _give_back(source, bucket, number, to, revision, now)
+            return False
+        row = RowChange(number, {"settled": MOVING, "moving_to": to}, {"moving_to": new})
+        outcome = await change_one(source.store, Change(source.states(bucket), [row]))
+        if isinstance(outcome, Refused) and outcome.rows.get(number, {}).get("moving_to") != new:
+            return False
+        if isinstance(outcome, StoreError):
+            return False
+        to = new
+
+
+async def _alive(lane: Lane) -> bool:
+    try:
+        await read_marks(lane)
+    except QueueGone:
+        return False
+    return True
+
+
+async def _give_back(source: Lane, bucket: int, number: int, to: str, revision: int, now: Moment) -> None:
+    """The target is gone: the message is visible again where it was."""
+    values: Values = {
+        "settled": None, "moving_to": None, "moving_at": None, "revision": revision + 1,
+        "visible_at": now.wall_ms, "duration": 0,
+    }
+    row = RowChange(number, {"settled": MOVING, "moving_to": to}, values)
+    await change_one(source.store, Change(source.states(bucket), [row]))
+    source.view.schedule(bucket, now.monotonic_ms)
+
+
+def _message(source: Lane, number: int, state: Values, body: Values, target: Target) -> NewMessage:
+    """The same bytes whoever writes them: nothing here depends on who resumes, or when."""
+    changed = state.get("body")
+    content = changed if isinstance(changed, bytes) else body.get("body")
+    attributes, origin = body.get("attributes"), body.get("origin")
+    assert isinstance(content, bytes)
+    if target.label == MOVED:
+        origin = None
+    elif origin is None:
+        origin = f"{source.account}/{source.queue}/{MessageId(source.number, number)}"
+    return NewMessage(
+        content,
+        attributes if isinstance(attributes, str) else None,
+        0,
+        None,
+        origin if isinstance(origin, str) else None,
+    )
