@@ -68,6 +68,12 @@ ADMIT_ROUNDS = 24
 PUT_ROUNDS = 6
 """Times a put that met a finished bucket goes again under a new id."""
 
+PUT_GROUPS_WRITING = 4
+"""Groups of puts of one queue whose rows are being written at the same time. More would only make gaps for readers."""
+
+PUT_GROUP_BYTES = 4 * 1024 * 1024
+"""Bytes of bodies in one group of puts: what a store takes in one go without stalling others."""
+
 PREFETCH_MESSAGES = 128
 """Bodies that one read brings ahead of demand, so that single receives do not cost a read each."""
 

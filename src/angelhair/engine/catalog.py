@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -17,7 +17,7 @@ from angelhair.engine import places
 from angelhair.engine.bucketed.lane import POINTER_NAMES
 from angelhair.engine.identities import Identities
 from angelhair.engine.settling import change_one, change_settled, expect_decided
-from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Span, Store, Values
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
 from angelhair.errors import QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import QueueSettings
 
@@ -43,7 +43,13 @@ class Queue:
         return [lane for lane, status in self.lanes.items() if status == OPEN]
 
 
-async def load(store: Store, account: str, name: str) -> Queue | None:
+class Reading(Protocol):
+    """As much of a store as it takes to look something up."""
+
+    async def read(self, spans: Sequence[Span]) -> list[Slice]: ...
+
+
+async def load(store: Reading, account: str, name: str) -> Queue | None:
     """The queue as the catalog has it, also while it is being deleted."""
     (found,) = await store.read([Span(places.account_queues(account), name, name)])
     return _queue_of(account, found.rows[0]) if found.rows else None

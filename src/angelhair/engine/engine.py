@@ -1,8 +1,7 @@
 """The engine: every verb of a queue, each over many messages, on one store.
 
-One `Engine` is what one server runs. It awaits the store and nothing else: it reads no clock (every verb is handed
-the moment), draws no randomness (tokens come from `Identities`), never sleeps (background work is `step`, which says
-when to come back). Any number of engines work on the same store at once.
+One `Engine` is what one server runs. It awaits the store and nothing else: clock and tokens are handed to it, it never
+sleeps (background work is `step`, which says when to come back). Any number of engines work on the same store at once.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from angelhair import limits
-from angelhair.clock import Moment
+from angelhair.clock import Clock
 from angelhair.engine import bury, catalog, dedup, receipts
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
@@ -54,36 +53,37 @@ class Reservation(NamedTuple):
 
 
 class Engine:
-    def __init__(self, store: Store, identities: Identities) -> None:
+    def __init__(self, store: Store, identities: Identities, clock: Clock) -> None:
         self.store = store
         self.identities = identities
-        self.memory = Memory(store, identities)
+        self.clock = clock
+        self.memory = Memory(store, identities, clock)
 
     # --- queues ---------------------------------------------------------------------------------------------------
 
-    async def create_queue(self, account: str, name: str, settings: QueueSettings, now: Moment) -> tuple[Queue, bool]:
+    async def create_queue(self, account: str, name: str, settings: QueueSettings) -> tuple[Queue, bool]:
         """The queue, and whether it was made now."""
         validate_name("account", account)
         validate_name("name", name)
         settings.validated()
         if settings.dead_letter_queue == name:
             raise InvalidRequest("dead_letter_queue", "cannot be the queue itself")
-        queue, made = await catalog.create(self.store, account, name, settings, self.identities, now)
-        self.memory.remember(queue, now)
+        queue, made = await catalog.create(self.store, account, name, settings, self.identities, self.clock.now())
+        self.memory.remember(queue, self.clock.now())
         return queue, made
 
-    async def change_queue(self, account: str, name: str, changes: Mapping[str, Any], now: Moment) -> Queue:
+    async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
         self.memory.distrust(account, name)
-        queue = await self.find_queue(account, name, now)
-        changed = await catalog.change(self.store, queue, changes, now)
-        self.memory.remember(changed, now)
+        queue = await self.find_queue(account, name)
+        changed = await catalog.change(self.store, queue, changes, self.clock.now())
+        self.memory.remember(changed, self.clock.now())
         return changed
 
-    async def delete_queue(self, account: str, name: str, now: Moment) -> None:
+    async def delete_queue(self, account: str, name: str) -> None:
         validate_name("account", account)
         validate_name("name", name)
         self.memory.distrust(account, name)
-        await catalog.delete(self.store, account, name, now)
+        await catalog.delete(self.store, account, name, self.clock.now())
 
     async def list_queues(
         self, account: str, prefix: str = "", after: str | None = None, most: int = limits.LIST_QUEUES
@@ -92,34 +92,35 @@ class Engine:
         validate_name("account", account)
         return await catalog.list_names(self.store, account, prefix, after, most)
 
-    async def find_queue(self, account: str, name: str, now: Moment) -> Queue:
-        return await self.memory.find_queue(account, name, now)
+    async def find_queue(self, account: str, name: str) -> Queue:
+        return await self.memory.find_queue(account, name, self.clock.now())
 
     # --- messages -------------------------------------------------------------------------------------------------
 
-    async def put(self, account: str, name: str, messages: Sequence[NewMessage], now: Moment) -> list[PutOutcome]:
+    async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """An id for each message, or the error that it met. A bad message is refused before anything is written."""
         _check_batch(len(messages))
         for message in messages:
             validate_message(message)
-        reservation = await self.reserve(account, name, len(messages), now)
-        return await self.put_reserved(reservation, messages, now)
+        reservation = await self.reserve(account, name, len(messages))
+        return await self.put_reserved(reservation, messages)
 
-    async def reserve(self, account: str, name: str, count: int, now: Moment) -> Reservation:
+    async def reserve(self, account: str, name: str, count: int) -> Reservation:
         """The first half of a put: ids for exactly so many messages."""
 
         async def attempt(queue: Queue) -> Reservation:
-            lane = self.memory.lane_for_put(queue, now)
+            lane = self.memory.lane_for_put(queue, self.clock.now())
             first = await putting.reserve(lane, count, self.identities.fresh())
             return Reservation(queue, lane, first)
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
     async def put_reserved(
-        self, reservation: Reservation, messages: Sequence[NewMessage], now: Moment
+        self, reservation: Reservation, messages: Sequence[NewMessage]
     ) -> list[PutOutcome]:
         """The second half of a put; many may run while further reservations are made."""
         lane = reservation.lane
+        now = self.clock.now()
         placed = putting.place(lane, reservation.first, messages, now)
         plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
         outcomes: dict[int, PutOutcome] = {}
@@ -129,9 +130,9 @@ class Engine:
                     keyed = dedup.Keyed(lane, item, item.message.key)
                     token = self.identities.fresh()
                     outcomes[index] = await dedup.put_keyed(
-                        keyed, lambda number: self.memory.lane(reservation.queue, number), token, now
+                        keyed, lambda number: self.memory.lane(reservation.queue, number), token, self.clock.now()
                     )
-            await self._put_plain(reservation, plain, outcomes, now)
+            await self._put_plain(reservation, plain, outcomes)
         except (QueueGone, LaneSealed):
             gone = QueueNotFound(reservation.queue.account, reservation.queue.name)
             self.memory.distrust(reservation.queue.account, reservation.queue.name)
@@ -143,20 +144,19 @@ class Engine:
         reservation: Reservation,
         items: list[tuple[int, putting.Placed]],
         outcomes: dict[int, PutOutcome],
-        now: Moment,
     ) -> None:
         """Writes placed messages; those that met a finished bucket go again under new ids."""
         lane = reservation.lane
         for _ in range(limits.PUT_ROUNDS):
             if not items:
                 return
-            written = await putting.write(lane, [item for _, item in items], now)
+            written = await putting.write(lane, [item for _, item in items], self.clock.now())
             again = {item.number for item in written.again}
             outcomes.update((index, written.outcomes[item.number]) for index, item in items if item.number not in again)
             items = [(index, item) for index, item in items if item.number in again]
             if items:
                 try:
-                    fresh = await self.reserve(reservation.queue.account, reservation.queue.name, len(items), now)
+                    fresh = await self.reserve(reservation.queue.account, reservation.queue.name, len(items))
                 except AngelhairError as error:
                     outcomes.update((index, error) for index, _ in items)
                     return
@@ -166,22 +166,22 @@ class Engine:
                 ]
         outcomes.update((index, _never_fits()) for index, _ in items)
 
-    async def receive(self, account: str, name: str, asks: Sequence[Ask], now: Moment) -> list[ReceiveOutcome]:
+    async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
         """For each ask the messages it got, none if there are none; or the error if that is why."""
         for ask in asks:
             validate_ask(ask)
         group = [Waiting(ask) for ask in asks]
 
         async def attempt(queue: Queue) -> None:
-            expiring = self.memory.clock_is_good(now)
-            for lane in self.memory.lanes_for_receive(queue, now):
+            expiring = self.memory.clock_is_good(self.clock.now())
+            for lane in self.memory.lanes_for_receive(queue, self.clock.now()):
                 wanting = [waiting for waiting in group if waiting.missing > 0 and waiting.error is None]
                 if not wanting:
                     return
-                await receive(lane, wanting, self.identities, now, expiring)
+                await receive(lane, wanting, self.identities, self.clock.now(), expiring)
 
         try:
-            await self._with_queue(account, name, now, attempt)
+            await self._with_queue(account, name, attempt)
         except StoreError as error:
             for waiting in group:
                 waiting.error = waiting.error or error
@@ -190,20 +190,19 @@ class Engine:
             for waiting in group
         ]
 
-    async def ack(self, account: str, name: str, texts: Sequence[str], now: Moment) -> list[AckOutcome]:
+    async def ack(self, account: str, name: str, texts: Sequence[str]) -> list[AckOutcome]:
         """None for each message that is settled by this receipt, or what is wrong."""
 
         async def run(lane: Lane, group: list[receipts.Receipt]) -> list[AckOutcome]:
-            return await ack(lane, group, now)
+            return await ack(lane, group, self.clock.now())
 
-        return await self._by_lane(account, name, texts, now, run)
+        return await self._by_lane(account, name, texts, run)
 
     async def change(
         self,
         account: str,
         name: str,
         changes: Sequence[tuple[str, int | None, bytes | None]],
-        now: Moment,
     ) -> list[ChangeResult]:
         """Changes (receipt, visibility_ms, body) of delivered messages: extend, release (0) or rewrite them."""
         for _, visibility_ms, body in changes:
@@ -224,13 +223,13 @@ class Engine:
                 position = order.get(text, 0)
                 order[text] = position + 1
                 wanted.append(Wanted(receipt, *by_text[text][position]))
-            return await change(lane, wanted, self.identities.fresh(), now)
+            return await change(lane, wanted, self.identities.fresh(), self.clock.now())
 
-        return await self._by_lane(account, name, [text for text, _, _ in changes], now, run)
+        return await self._by_lane(account, name, [text for text, _, _ in changes], run)
 
     # --- looking and operating ------------------------------------------------------------------------------------
 
-    async def peek(self, account: str, name: str, most: int, now: Moment) -> list[Peeked]:
+    async def peek(self, account: str, name: str, most: int) -> list[Peeked]:
         if not 1 <= most <= limits.PEEK_MESSAGES:
             raise InvalidRequest("count", f"must be between 1 and {limits.PEEK_MESSAGES}, not {most}")
 
@@ -239,30 +238,30 @@ class Engine:
             for number in queue.lanes:
                 if len(found) < most:
                     lane = self.memory.lane(queue, number)
-                    found += await peeking.peek(lane, most - len(found), now, self.memory.clock_is_good(now))
+                    found += await peeking.peek(lane, most - len(found), self.clock.now(), self.memory.clock_is_good(self.clock.now()))
             return found
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
-    async def stats(self, account: str, name: str, now: Moment) -> Stats:
+    async def stats(self, account: str, name: str) -> Stats:
         async def attempt(queue: Queue) -> Stats:
             total = Stats()
             most = max(2, limits.STATS_BUCKETS // len(queue.lanes))
             for number in queue.lanes:
-                total.add(await lane_stats(self.memory.lane(queue, number), now, self.memory.clock_is_good(now), most))
+                total.add(await lane_stats(self.memory.lane(queue, number), self.clock.now(), self.memory.clock_is_good(self.clock.now()), most))
             return total
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
-    async def marks(self, account: str, name: str, now: Moment) -> dict[int, Marks]:
+    async def marks(self, account: str, name: str) -> dict[int, Marks]:
         """The pointers of each lane."""
 
         async def attempt(queue: Queue) -> dict[int, Marks]:
             return {number: await read_marks(self.memory.lane(queue, number)) for number in queue.lanes}
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
-    async def purge(self, account: str, name: str, now: Moment) -> None:
+    async def purge(self, account: str, name: str) -> None:
         """All that was put before this is gone, in flight or not."""
 
         async def attempt(queue: Queue) -> None:
@@ -274,9 +273,9 @@ class Engine:
                 lane.view.fresh.clear()
                 lane.view.again.clear()
 
-        await self._with_queue(account, name, now, attempt)
+        await self._with_queue(account, name, attempt)
 
-    async def move_back(self, account: str, name: str, lane_number: int, bucket: int, now: Moment) -> int:
+    async def move_back(self, account: str, name: str, lane_number: int, bucket: int) -> int:
         """Moves the repair mark back, so that buckets are looked into again; never below the floor (A8)."""
 
         async def attempt(queue: Queue) -> int:
@@ -284,13 +283,14 @@ class Engine:
             marks = await read_marks(lane)
             target = max(marks.floor, min(bucket, marks.repair))
             lane.view.finished.clear()
-            if target < marks.repair and not await raise_mark(lane, "repair", marks.repair, target):
+            if target < marks.repair:
+                await raise_mark(lane, "repair", marks.repair, target, while_at=("floor", marks.floor))
                 return (await read_marks(lane)).repair
             return target
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
-    async def archived_up_to(self, account: str, name: str, lane_number: int, bucket: int, now: Moment) -> int:
+    async def archived_up_to(self, account: str, name: str, lane_number: int, bucket: int) -> int:
         """Raises the archive mark: buckets below are safe elsewhere. It follows the repair mark at most."""
 
         async def attempt(queue: Queue) -> int:
@@ -301,9 +301,9 @@ class Engine:
                 return (await read_marks(lane)).archived
             return max(target, marks.archived)
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
-    async def redrive(self, account: str, name: str, destination: str | None, most: int, now: Moment) -> int:
+    async def redrive(self, account: str, name: str, destination: str | None, most: int) -> int:
         """Moves visible messages to another queue, or each to where it came from; returns how many went."""
         _check_batch(most)
 
@@ -312,50 +312,50 @@ class Engine:
             for number in queue.lanes:
                 lane = self.memory.lane(queue, number)
                 if moved < most:
-                    moved += await redrive_lane(self.memory, queue, lane, destination, most - moved, now)
+                    moved += await redrive_lane(self.memory, queue, lane, destination, most - moved, self.clock.now())
             return moved
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
     # --- background -----------------------------------------------------------------------------------------------
 
-    async def step(self, account: str, name: str, now: Moment) -> int:
+    async def step(self, account: str, name: str) -> int:
         """One step of a queue's background work on this server; returns in how many milliseconds to come back."""
-        await self.memory.check_clock(now)
+        await self.memory.check_clock(self.clock.now())
 
         async def attempt(queue: Queue) -> int:
             pause_ms = limits.STEP_MS
             for number in list(queue.lanes):
                 lane = self.memory.lane(queue, number)
-                again_ms, marks = await working.step(lane, self.memory.worker(lane), now, self.memory.clock_is_good(now))
+                again_ms, marks = await working.step(lane, self.memory.worker(lane), self.clock.now(), self.memory.clock_is_good(self.clock.now()))
                 pause_ms = min(pause_ms, again_ms)
-                await move_exhausted(self.memory, queue, lane, now)
+                await move_exhausted(self.memory, queue, lane, self.clock.now())
                 if lane.sealed and marks is not None and marks.repair * queue.settings.bucket_size >= marks.next_id:
-                    changed = await catalog.forget_lane(self.store, queue, number, now)
+                    changed = await catalog.forget_lane(self.store, queue, number, self.clock.now())
                     if changed is not None:
-                        self.memory.remember(changed, now)
+                        self.memory.remember(changed, self.clock.now())
                         await catalog.drop_lanes(self.store, queue.incarnation, [number])
             return pause_ms
 
-        return await self._with_queue(account, name, now, attempt)
+        return await self._with_queue(account, name, attempt)
 
     async def bury_step(self) -> bool:
         """Drops a portion of what deleted queues held. True when there is more."""
         return await bury.bury_step(self.store)
 
-    async def release_leases(self, now: Moment) -> None:
+    async def release_leases(self) -> None:
         """Before a server stops: others need not wait for its leases to lapse."""
         for worker in self.memory.workers.values():
-            await worker.lease.release(self.store, now)
+            await worker.lease.release(self.store, self.clock.now())
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
     async def _with_queue(
-        self, account: str, name: str, now: Moment, action: Callable[[Queue], Awaitable[R]]
+        self, account: str, name: str, action: Callable[[Queue], Awaitable[R]]
     ) -> R:
         """Runs a verb on the queue; if what was remembered of it proves old, looks it up and runs it again (R6)."""
         for _ in range(limits.RECEIVE_ROUNDS):
-            queue = await self.find_queue(account, name, now)
+            queue = await self.find_queue(account, name)
             try:
                 return await action(queue)
             except (QueueGone, LaneSealed):
@@ -367,11 +367,10 @@ class Engine:
         account: str,
         name: str,
         texts: Sequence[str],
-        now: Moment,
         run: Callable[[Lane, list[receipts.Receipt]], Awaitable[list[AckOutcome]]],
     ) -> list[AckOutcome]:
         """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
-        queue = await self.find_queue(account, name, now)
+        queue = await self.find_queue(account, name)
         outcomes: list[AckOutcome] = [None] * len(texts)
         by_lane: dict[int, list[tuple[int, receipts.Receipt]]] = {}
         for index, text in enumerate(texts):
@@ -380,7 +379,7 @@ class Engine:
             except InvalidReceipt:
                 # It may be of a newer incarnation than the one that we remember.
                 self.memory.distrust(account, name)
-                queue = await self.find_queue(account, name, now)
+                queue = await self.find_queue(account, name)
                 try:
                     receipt = receipts.decode(queue.incarnation, queue.secret, text)
                 except InvalidReceipt as error:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from angelhair import limits
-from angelhair.clock import Moment
+from angelhair.clock import Clock, Moment
 from angelhair.engine import catalog
 from angelhair.engine.bucketed.lane import Lane, LaneView
 from angelhair.engine.bucketed.worker import Worker
@@ -36,9 +36,10 @@ class _ClockCheck:
 
 
 class Memory:
-    def __init__(self, store: Store, identities: Identities) -> None:
+    def __init__(self, store: Store, identities: Identities, clock: Clock) -> None:
         self.store = store
         self.identities = identities
+        self.clock = clock
         self.server = identities.fresh()
         self.workers: dict[tuple[str, int], Worker] = {}
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
@@ -94,7 +95,7 @@ class Memory:
         sealed = queue.lanes.get(number) != catalog.OPEN
         return Lane(
             self.store, queue.account, queue.name, queue.incarnation, queue.secret, queue.settings,
-            number, sealed, self.server, view,
+            number, sealed, self.server, self.clock, view,
         )
 
     def known_lane(self, queue: Queue, number: int) -> Lane:

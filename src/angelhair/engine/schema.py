@@ -59,7 +59,7 @@ STATES = Table(
     columns={"delivery": int, "revision": int, "visible_at": int, "duration": int, "claim": str,
              "first_delivered_at": int, "settled": str, "settled_at": int, "moving_to": str, "moving_at": int,
              "body": bytes},
-    flags={"final": int, "finished": int, "finished_at": int, "admitted": int},
+    flags={"opened": int, "final": int, "finished": int, "finished_at": int, "admitted": int},
 )
 """What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""
 

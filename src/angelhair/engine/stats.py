@@ -49,9 +49,9 @@ async def lane_stats(lane: Lane, now: Moment, expiring: bool, most: int = limits
     read_above = above[: most - len(read_below)]
     seen_below, seen_above = Stats(), Stats()
     for bucket in read_below:
-        _count(seen_below, await examine(lane, marks, bucket, now, expiring), now)
+        _count(seen_below, await examine(lane, marks, bucket, expiring), now)
     for bucket in read_above:
-        _count(seen_above, await examine(lane, marks, bucket, now, expiring), now)
+        _count(seen_above, await examine(lane, marks, bucket, expiring), now)
     if len(read_below) < len(below):
         _stretch(seen_below, len(below) / len(read_below))
     if len(read_above) < len(above):

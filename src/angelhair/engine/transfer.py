@@ -63,7 +63,7 @@ async def begin(
     while pending:
         flags: dict[str, Value] = {"finished": None}
         if any(candidate.delivery is None for candidate, _ in pending):
-            flags["final"] = None
+            flags.update(opened=1, final=None)
         rows = [_mark(candidate, to, now) for candidate, to in pending]
         outcome = await change_one(source.store, Change(source.states(bucket), rows, expect_flags=flags))
         if isinstance(outcome, StoreError):
@@ -72,7 +72,7 @@ async def begin(
             return moving + [candidate.number for candidate, _ in pending]
         found = outcome.rows
         moving += [item.number for item, to in pending if found.get(item.number, {}).get("moving_to") == to]
-        if any(outcome.flags.get(name) is not None for name in flags):
+        if any(outcome.flags.get(name) != value for name, value in flags.items()):
             return moving
         free = [(item, to) for item, to in pending if _free(item, found.get(item.number, {}))]
         if len(free) == len(pending):

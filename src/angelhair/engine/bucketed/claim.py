@@ -1,7 +1,7 @@
 """Claim: one conditional write per bucket takes a group of messages for their consumers (A2, A3).
 
-A first delivery is conditioned on the absence of a state row and of the bucket's `final` flag; a later one on the
-row's revision. When a group is refused because of some rows, the answer says which; they are left out and the rest
+A first delivery is conditioned on the absence of a state row and on the bucket's flags: `opened`, which a dropped bucket
+has lost, and not `final`. A later delivery is conditioned on the row's revision. When a group is refused because of some rows, the answer says which; they are left out and the rest
 goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
 """
 
@@ -81,7 +81,7 @@ def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Mom
 
 def _flags_for(group: Sequence[Wish]) -> Values:
     if any(wish.candidate.delivery is None for wish in group):
-        return {"final": None, "finished": None}
+        return {"opened": 1, "final": None, "finished": None}
     return {"finished": None}
 
 

@@ -57,11 +57,12 @@ class Findings:
         return min(times, default=None)
 
 
-async def examine(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> Findings:
+async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
     states, bodies = await lane.store.read(
         [Span(lane.states(bucket), columns=_STATE_COLUMNS), Span(lane.bodies(bucket), columns=LIGHT)]
     )
-    return judge(lane, marks, states, bodies, now, expiring)
+    # What was seen is dated after it was seen: a watch that began too early would end too early.
+    return judge(lane, marks, states, bodies, lane.clock.now(), expiring)
 
 
 _STATE_COLUMNS = (

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from angelhair import limits
-from angelhair.clock import Moment
+from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Span, Store
@@ -180,6 +180,8 @@ class Lane:
     sealed: bool
     server: str
     """Which server this is: its wake rows carry the name."""
+    clock: Clock
+    """For what must be dated after a store call, not before it: watching (R5) and the beginning of invisibility (A2)."""
     view: LaneView
 
     def bucket_of(self, number: int) -> int:
@@ -226,10 +228,15 @@ def pointer_marks(pointers: Slice) -> Marks:
     return Marks(0, *[value if isinstance(value, int) else 0 for value in values])
 
 
-async def raise_mark(lane: Lane, name: str, old: int, new: int) -> bool:
-    """Moves one mark, if it still is where the caller saw it. True when it stands at `new` or above."""
-    change = Change(lane.pointers, [RowChange(name, {"value": old}, {"value": new})])
-    outcome = await change_one(lane.store, change)
+async def raise_mark(lane: Lane, name: str, old: int, new: int, while_at: tuple[str, int] | None = None) -> bool:
+    """Moves one mark, if it still is where the caller saw it. True when it stands at `new` or above.
+
+    `while_at` names another mark that must not have moved either.
+    """
+    rows = [RowChange(name, {"value": old}, {"value": new})]
+    if while_at is not None:
+        rows.append(RowChange(while_at[0], {"value": while_at[1]}, {"value": while_at[1]}))
+    outcome = await change_one(lane.store, Change(lane.pointers, rows))
     if isinstance(outcome, StoreError):
         raise outcome
     if isinstance(outcome, Applied):

@@ -7,10 +7,13 @@ and leaves the gaps to repair. A closed bucket is only a mark that moved: repair
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
-from angelhair.engine.store import Row, Slice, Span, Values
+from angelhair.engine.settling import change_settled, expect_decided
+from angelhair.engine.store import Change, Row, Slice, Span, Values
 from angelhair.errors import StoreError
 
 
@@ -20,8 +23,7 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
     await _open_buckets(lane, marks)
     ahead = min(limits.PREFETCH_MESSAGES, limits.PREFETCH_BYTES // max(view.average_body_bytes, 1))
     wanted = max(needed, ahead)
-    for bucket in sorted(view.open):
-        opened = view.open[bucket]
+    for bucket, opened in sorted(view.open.items()):
         spans = _spans(lane, marks, bucket, opened, wanted, now)
         if spans:
             try:
@@ -32,7 +34,7 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
             count = len(spans) // 2 if opened.contended else len(spans)
             states = {row.key for part in found[count:] for row in part.rows}
             for span, part in zip(spans[:count], found[:count], strict=True):
-                wanted -= _take_in(lane, marks, bucket, opened, span, part, states, now, expiring)
+                wanted -= _take_in(lane, marks, bucket, opened, span, part, states, lane.clock.now(), expiring)
             opened.contended = False
         if wanted <= 0:
             break
@@ -48,6 +50,7 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     if not unknown:
         return
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
+    await flag_opened(lane, [bucket for bucket, part in zip(unknown, found, strict=True) if not part.flags.get("opened")])
     for bucket, states in zip(unknown, found, strict=True):
         first = lane.first_of(bucket)
         opened = OpenBucket(first)
@@ -58,6 +61,19 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
                 opened.gaps.append((opened.position, number - 1))
             opened.position = number + 1
         opened.gaps_looked_ms = -limits.GAP_LOOK_MS
+
+
+async def flag_opened(lane: Lane, buckets: Sequence[int]) -> None:
+    """Marks buckets as opened, before their bodies are read.
+
+    A first claim is conditioned on this flag. A bucket that was dropped meanwhile has lost it, so a server that slept
+    through the end of a bucket cannot deliver from memory what others delivered and settled long ago.
+    """
+    changes = [
+        Change(lane.states(bucket), expect_flags={"opened": None}, set_flags={"opened": 1}) for bucket in buckets
+    ]
+    for outcome in await change_settled(lane.store, changes) if changes else ():
+        expect_decided(outcome)
 
 
 def _spans(lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, wanted: int, now: Moment) -> list[Span]:

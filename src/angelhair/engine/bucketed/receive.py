@@ -51,7 +51,7 @@ async def receive(
         found = await _find(lane, marks, needed, now, expiring)
         if not found:
             break
-        lost = await _serve(lane, group, found, identities.fresh(), now)
+        lost = await _serve(lane, group, found, identities.fresh(), lane.clock.now())
         if not lost:
             break
     await close_passed(lane, marks, now)
@@ -80,7 +80,7 @@ async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bo
 async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> None:
     """Examines a bucket whose time has come and takes note of what it holds."""
     view = lane.view
-    findings = await examine(lane, marks, bucket, now, expiring)
+    findings = await examine(lane, marks, bucket, expiring)
     if findings.flags.get("finished") is not None:
         view.remember_finished(bucket)
         return

@@ -90,7 +90,7 @@ async def _set_flags(lane: Lane, buckets: range) -> None:
 async def _admit_missing(lane: Lane, marks: Marks, bucket: int, now: Moment) -> None:
     """Step 3; also arms the bucket, so that somebody looks into it as long as it is not finished."""
     await wake.arm(lane, [(now.wall_ms + limits.LOOK_AGAIN_MS, bucket)])
-    findings = await examine(lane, marks, bucket, now, expiring=False)
+    findings = await examine(lane, marks, bucket, expiring=False)
     arrivals = [Arrival(*item) for item in findings.unadmitted]
     if arrivals:
         await admit(lane, bucket, arrivals, now)
@@ -138,28 +138,32 @@ async def _pass_finished(lane: Lane, marks: Marks) -> tuple[int, bool]:
 
 async def visit(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> tuple[Findings, bool]:
     """Looks into a bucket and does what is to be done there; says whether it is finished."""
-    findings = await examine(lane, marks, bucket, now, expiring)
+    findings = await examine(lane, marks, bucket, expiring)
     note(lane, bucket, findings, now)
     if findings.flags.get("final") is not None and findings.flags.get("finished") is None and findings.unadmitted:
         # Written after everybody had looked, by a put that was never confirmed: it is delivered all the same (A6).
         await admit(lane, bucket, [Arrival(*item) for item in findings.unadmitted], now)
         return findings, False
-    return findings, await _finish_if_done(lane, marks, bucket, findings, now)
+    return findings, await _finish_if_done(lane, marks, bucket, findings, now, expiring)
 
 
-async def _finish_if_done(lane: Lane, marks: Marks, bucket: int, findings: Findings, now: Moment) -> bool:
+async def _finish_if_done(
+    lane: Lane, marks: Marks, bucket: int, findings: Findings, now: Moment, trusted: bool
+) -> bool:
     """Sets `finished` when the bucket is settled and nothing in it is left to deliver."""
     if findings.flags.get("finished") is not None:
         lane.view.remember_finished(bucket)
         return True
     if bucket >= marks.settled or findings.unsettled:
         return False
+    # The history of a bucket counts from here: a clock that is a year ahead must not keep it for a year (R5).
+    finished_at = now.wall_ms if trusted else await lane.store.time_ms()
     outcome = await change_one(
         lane.store,
         Change(
             lane.states(bucket),
             expect_flags={"final": 1, "finished": None, "admitted": findings.flags.get("admitted")},
-            set_flags={"finished": 1, "finished_at": now.wall_ms},
+            set_flags={"finished": 1, "finished_at": finished_at},
         ),
     )
     if isinstance(outcome, StoreError):

@@ -31,7 +31,10 @@ async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
         if not isinstance(finished_at, int) or finished_at + lane.settings.history_ms > now.wall_ms:
             break
         floor += 1
-    if floor == marks.floor or not await raise_mark(lane, "floor", marks.floor, floor):
+    if floor == marks.floor:
+        return False
+    # The operator may be moving the repair mark back: of the two moves one must see the other.
+    if not await raise_mark(lane, "floor", marks.floor, floor, while_at=("repair", marks.repair)):
         return False
     return await _drop(lane, marks.dropped, floor)
 

@@ -1,0 +1,124 @@
+"""The engine's verbs for single requests: each joins the group that is forming for its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from angelhair import limits
+from angelhair.batching.group import Group
+from angelhair.batching.puts import Puts
+from angelhair.batching.runtime import Runtime
+from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
+from angelhair.errors import AngelhairError, InvalidRequest
+from angelhair.model import Ask, Delivery, NewMessage, validate_ask, validate_message, validate_visibility
+
+AckOutcome = AngelhairError | None
+Acks = Group[Sequence[str], list[AckOutcome]]
+Changes = Group[Sequence["WantedChange"], list[AckOutcome]]
+Receives = Group[Ask, list[Delivery]]
+
+WantedChange = tuple[str, int | None, bytes | None]
+"""(receipt, visibility_ms, body): what `Engine.change` takes."""
+
+Name = tuple[str, str]
+V = TypeVar("V")
+
+
+class Batching:
+    """What a door calls: one request in, one answer out. Requests are checked before they join a group."""
+
+    def __init__(self, engine: Engine, runtime: Runtime) -> None:
+        self.engine = engine
+        self._runtime = runtime
+        self._puts: dict[Name, Puts] = {}
+        self._receives: dict[Name, Receives] = {}
+        self._acks: dict[Name, Acks] = {}
+        self._changes: dict[Name, Changes] = {}
+
+    async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        """An id for each message, or the error that it met."""
+        _check_count(len(messages))
+        for message in messages:
+            validate_message(message)
+        key = (account, name)
+        puts = self._puts.get(key)
+        if puts is None:
+            puts = Puts(self.engine, self._runtime, account, name, lambda: _forget(self._puts, key))
+            self._puts[key] = puts
+        return await puts.ask(messages)
+
+    async def receive(self, account: str, name: str, ask: Ask) -> list[Delivery]:
+        """Up to as many messages as asked for; none when there are none. Raises what kept it from looking."""
+        validate_ask(ask)
+        key = (account, name)
+        receives = self._receives.get(key)
+        if receives is None:
+
+            async def run(group: list[Ask]) -> list[ReceiveOutcome]:
+                return await self.engine.receive(account, name, group)
+
+            receives = Group(
+                self._runtime, run, _weigh_ask, limits.BATCH_MESSAGES, lambda: _forget(self._receives, key)
+            )
+            self._receives[key] = receives
+        return await receives.ask(ask)
+
+    async def ack(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
+        """None for each receipt that settled its message, or what is wrong."""
+        _check_count(len(receipts))
+        key = (account, name)
+        acks = self._acks.get(key)
+        if acks is None:
+
+            async def run(group: list[Sequence[str]]) -> list[list[AckOutcome]]:
+                texts = [text for request in group for text in request]
+                return _split(group, await self.engine.ack(account, name, texts))
+
+            acks = Group(self._runtime, run, len, limits.BATCH_MESSAGES, lambda: _forget(self._acks, key))
+            self._acks[key] = acks
+        return await acks.ask(receipts)
+
+    async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
+        """Extends, releases or rewrites delivered messages; None for each that was changed, or what is wrong."""
+        _check_count(len(changes))
+        for _, visibility_ms, body in changes:
+            if visibility_ms is not None:
+                validate_visibility(visibility_ms)
+            if body is not None:
+                validate_message(NewMessage(body))
+        key = (account, name)
+        waiting = self._changes.get(key)
+        if waiting is None:
+
+            async def run(group: list[Sequence[WantedChange]]) -> list[list[AckOutcome]]:
+                wanted = [change for request in group for change in request]
+                return _split(group, await self.engine.change(account, name, wanted))
+
+            waiting = Group(self._runtime, run, len, limits.BATCH_MESSAGES, lambda: _forget(self._changes, key))
+            self._changes[key] = waiting
+        return await waiting.ask(changes)
+
+
+def _weigh_ask(ask: Ask) -> int:
+    return ask.messages
+
+
+def _split(group: Sequence[Sequence[object]], outcomes: list[AckOutcome]) -> list[list[AckOutcome]]:
+    """One flat list of outcomes, cut up by request again."""
+    answers = []
+    position = 0
+    for request in group:
+        answers.append(outcomes[position : position + len(request)])
+        position += len(request)
+    return answers
+
+
+def _forget(groups: dict[Name, V], key: Name) -> None:
+    """An idle queue costs nothing."""
+    groups.pop(key, None)
+
+
+def _check_count(count: int) -> None:
+    if not 1 <= count <= limits.BATCH_MESSAGES:
+        raise InvalidRequest("messages", f"there must be 1 to {limits.BATCH_MESSAGES} of them, not {count}")

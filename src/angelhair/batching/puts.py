@@ -1,0 +1,86 @@
+"""Puts in groups, in two stages that overlap: while one group's rows are being written the next reserves its ids."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from angelhair import limits
+from angelhair.batching.group import answer_to, take
+from angelhair.batching.runtime import Promise, Runtime
+from angelhair.engine.engine import Engine, PutOutcome, Reservation
+from angelhair.model import NewMessage
+
+Request = Sequence[NewMessage]
+Waiting = tuple[Request, Promise[list[PutOutcome]]]
+
+
+class Puts:
+    """The puts of one queue."""
+
+    def __init__(
+        self, engine: Engine, runtime: Runtime, account: str, name: str, forget: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._runtime = runtime
+        self._account = account
+        self._name = name
+        self._forget = forget
+        self._waiting: deque[Waiting] = deque()
+        self._reserving = False
+        self._writing = 0
+        self._room: Promise[None] | None = None
+
+    async def ask(self, request: Request) -> list[PutOutcome]:
+        promise: Promise[list[PutOutcome]] = self._runtime.promise()
+        self._waiting.append((request, promise))
+        if not self._reserving:
+            self._reserving = True
+            self._runtime.spawn(self._reserve())
+        return await promise
+
+    async def _reserve(self) -> None:
+        while self._waiting:
+            if self._writing >= limits.PUT_GROUPS_WRITING:
+                self._room = self._runtime.promise()
+                await self._room
+                continue
+            group = take(self._waiting, _weigh, limits.BATCH_MESSAGES)
+            if not group:
+                break
+            count = sum(len(request) for request, _ in group)
+            try:
+                reservation = await self._engine.reserve(self._account, self._name, count)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
+                for _, promise in group:
+                    answer_to(promise, error)
+                continue
+            self._writing += 1
+            self._runtime.spawn(self._write(reservation, group))
+        self._reserving = False
+        if not self._writing:
+            self._forget()
+
+    async def _write(self, reservation: Reservation, group: list[Waiting]) -> None:
+        messages = [message for request, _ in group for message in request]
+        try:
+            outcomes = await self._engine.put_reserved(reservation, messages)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
+            for _, promise in group:
+                answer_to(promise, error)
+        else:
+            position = 0
+            for request, promise in group:
+                answer_to(promise, outcomes[position : position + len(request)])
+                position += len(request)
+        self._writing -= 1
+        if self._room is not None and not self._room.done():
+            self._room.set_result(None)
+        if not self._writing and not self._reserving:
+            self._forget()
+
+
+def _weigh(request: Request) -> int:
+    """Messages, or what their bodies come to in units of a message that a group holds comfortably."""
+    size = sum(len(message.body) for message in request)
+    return max(len(request), size * limits.BATCH_MESSAGES // limits.PUT_GROUP_BYTES)

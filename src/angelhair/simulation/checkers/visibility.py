@@ -1,0 +1,31 @@
+"""A2: a delivered message stays invisible for its time-out, within the clocks' error."""
+
+from angelhair.simulation.history import Delivered
+from angelhair.simulation.outcome import Outcome
+
+MILLISECOND_US = 1_000
+DRIFT = 1_000
+"""A monotonic clock may run fast by one part in this many, at worst."""
+
+
+def visibility(outcome: Outcome) -> list[str]:
+    history = outcome.history
+    touched = {change.receipt for change in history.changes}
+    by_message: dict[tuple[str, str, str], list[Delivered]] = {}
+    for delivery in history.deliveries:
+        by_message.setdefault(delivery.place, []).append(delivery)
+    violations = []
+    error_us = 2 * history.largest_skew_us + 2 * MILLISECOND_US
+    for deliveries in by_message.values():
+        deliveries.sort(key=lambda delivery: delivery.number)
+        for first, second in zip(deliveries, deliveries[1:], strict=False):
+            if second.number != first.number + 1 or first.receipt in touched:
+                continue
+            hidden_us = first.visibility_ms * MILLISECOND_US
+            # The claim lies between the question and the answer; only what is too early either way is a violation.
+            if second.answered_us < first.asked_us + hidden_us - hidden_us // DRIFT - error_us:
+                violations.append(
+                    f"{first.id}: delivery {first.number} at {first.asked_us} us for {first.visibility_ms} ms, "
+                    f"delivery {second.number} at {second.answered_us} us"
+                )
+    return violations

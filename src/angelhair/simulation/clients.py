@@ -1,0 +1,187 @@
+"""Simulated clients: producers, consumers of every temper, and an operator who meddles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from angelhair.errors import AngelhairError, InvalidRequest, OutcomeUnknown
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.simulation.history import UNKNOWN, Changed, Cleared, History, Put
+from angelhair.simulation.network import NoAnswer, ask
+from angelhair.simulation.process import Process
+from angelhair.simulation.servers import ACCOUNT, Server, judged
+from angelhair.simulation.world import World
+
+T = TypeVar("T")
+
+REQUEST_TIMEOUT_MS = 8_000
+
+
+class Clients:
+    """All clients of a world: they share one process that nothing ever happens to."""
+
+    def __init__(
+        self, world: World, servers: dict[str, Server], history: History, queue: str, settings: QueueSettings
+    ) -> None:
+        self.world = world
+        self.process: Process = world.start("clients", skew_us=0)
+        self.servers = servers
+        self.history = history
+        self.queue = queue
+        self.settings = settings
+        self.random = world.random
+        self.settled: set[str] = set()
+        """Bodies whose ack was confirmed to their consumer, or may have happened without its knowledge."""
+        self.draining = False
+        self._bodies = 0
+
+    async def request(self, work: Callable[[Server], Coroutine[Any, Any, T]]) -> T:
+        """One request to any server. Raises what the server answered, or `NoAnswer`."""
+        self.history.operations += 1
+        name = self.random.choice(list(self.servers))
+        server = self.servers[name]
+        return await ask(
+            self.world.faults, self.process, self.world.processes[name], lambda: work(server), REQUEST_TIMEOUT_MS
+        )
+
+    # ---- producers
+
+    async def produce(self, messages: int, rest_ms: int) -> None:
+        while messages > 0:
+            count = min(messages, self.random.choice((1, 1, 1, 2, 5, 12)))
+            messages -= count
+            await self._put(count)
+            await self.process.sleep(self.random.uniform(0, 2 * rest_ms))
+
+    async def _put(self, count: int) -> None:
+        keyed = count == 1 and self.random.random() < 0.15
+        batch = []
+        for _ in range(count):
+            self._bodies += 1
+            delay = self.random.choice((0, 0, 0, 0, 0, 0, 700, 5_000, 40_000))
+            batch.append(NewMessage(b"m%d" % self._bodies, delay_ms=delay, key=f"k{self._bodies}" if keyed else None))
+        for _ in range(self.random.randint(2, 4) if keyed else 1):
+            records = [
+                Put(self.queue, message.body.decode(), message.key, message.delay_ms or 0, self.world.now_us)
+                for message in batch
+            ]
+            self.history.puts.extend(records)
+            try:
+                outcomes: list[Any] = list(await self.request(lambda server: server.put(self.queue, batch)))
+            except (AngelhairError, NoAnswer) as error:
+                outcomes = [error] * count
+            for record, outcome in zip(records, outcomes, strict=True):
+                record.ended_us = self.world.now_us
+                record.outcome = UNKNOWN if isinstance(outcome, NoAnswer) else judged(outcome)
+                record.id = str(outcome) if isinstance(outcome, MessageId) else None
+
+    # ---- consumers
+
+    async def consume(self, queue: str, rest_ms: int, manners: tuple[str, ...]) -> None:
+        while not self.draining:
+            messages = self.random.choice((1, 1, 2, 3, 10))
+            visibility = self.random.choice((None, None, self.settings.visibility_timeout_ms // 2))
+            for delivery in await self._receive(queue, messages, visibility):
+                await self._treat(queue, delivery, self.random.choice(manners), rest_ms)
+            await self.process.sleep(self.random.uniform(0, 2 * rest_ms))
+
+    async def _receive(self, queue: str, messages: int, visibility_ms: int | None) -> list[Delivery]:
+        hidden_ms = self.settings.visibility_timeout_ms if visibility_ms is None else visibility_ms
+        try:
+            found = await self.request(lambda server: server.receive(queue, Ask(messages, visibility_ms), hidden_ms))
+        except (AngelhairError, NoAnswer):
+            return []
+        for delivery in found:
+            self.history.heard.add((queue, delivery.body.decode().partition("~")[0]))
+        return found
+
+    async def _treat(self, queue: str, delivery: Delivery, manner: str, rest_ms: int) -> None:
+        hidden_ms = self.settings.visibility_timeout_ms
+        if manner == "forget":
+            return
+        if manner == "late":
+            await self.process.sleep(hidden_ms * self.random.uniform(0.9, 1.5))
+        elif manner in ("extend", "release", "rewrite"):
+            self.history.changes.append(Changed(queue, delivery.receipt, self.world.now_us))
+            visibility = {"extend": 2 * hidden_ms, "release": 0, "rewrite": None}[manner]
+            body = delivery.body.partition(b"~")[0] + b"~%d" % delivery.deliveries if manner == "rewrite" else None
+            try:
+                await self.request(lambda server: server.change(queue, delivery.receipt, visibility, body))
+            except (AngelhairError, NoAnswer):
+                pass
+            if manner == "release":
+                return
+        elif manner == "slow":
+            await self.process.sleep(self.random.uniform(0, rest_ms * 3))
+        for _ in range(2 if manner == "twice" else 1):
+            await self._ack(queue, delivery)
+
+    async def _ack(self, queue: str, delivery: Delivery) -> None:
+        outcome: Exception | None
+        try:
+            (outcome,) = await self.request(lambda server: server.ack(queue, [delivery.receipt]))
+        except (AngelhairError, NoAnswer) as error:
+            outcome = error
+        if outcome is None or isinstance(outcome, NoAnswer | OutcomeUnknown):
+            self.settled.add(delivery.body.decode().partition("~")[0])
+        elif isinstance(outcome, InvalidRequest) and not self.history.cleared:
+            raise AssertionError(f"a receipt that was issued is said to be invalid: {outcome}")
+
+    async def drain(self, queue: str) -> None:
+        """Takes and acks whatever comes until it is told to stop."""
+        while self.draining:
+            found = await self._receive(queue, 10, None)
+            for delivery in found:
+                await self._ack(queue, delivery)
+            await self.process.sleep(20 if found else 400)
+
+    # ---- an operator
+
+    async def operate(self, deeds: tuple[str, ...], rest_ms: int) -> None:
+        while not self.draining:
+            await self.process.sleep(self.random.uniform(0.5, 1.5) * rest_ms)
+            if self.draining:
+                return
+            deed = self.random.choice(deeds)
+            try:
+                await self._do(deed)
+            except (AngelhairError, NoAnswer):
+                continue
+
+    async def _do(self, deed: str) -> None:
+        queue = self.queue
+        if deed == "lanes":
+            lanes = self.random.randint(1, 3)
+            await self.request(lambda server: self._on(server, "change_queue", queue, {"lanes": lanes}))
+        elif deed == "look":
+            await self.request(lambda server: self._on(server, "stats", queue))
+            await self.request(lambda server: self._on(server, "peek", queue, 20))
+        elif deed == "move back":
+            await self.request(lambda server: self._on(server, "move_back", queue, 0, 0))
+        elif deed == "redrive":
+            await self.request(lambda server: self._on(server, "redrive", "dead", None, 10))
+        elif deed in ("purge", "delete"):
+            await self._clear(deed)
+
+    async def _clear(self, deed: str) -> None:
+        cleared = Cleared(self.queue, self.world.now_us, None, deed == "delete")
+        self.history.cleared.append(cleared)
+        await self.request(lambda server: self._on(server, "purge" if deed == "purge" else "delete_queue", self.queue))
+        cleared.ended_us = self.world.now_us
+        if deed == "delete":
+            await self.make_queue(self.queue, self.settings)
+
+    async def make_queue(self, queue: str, settings: QueueSettings) -> None:
+        """Creates a queue and does not give up."""
+        while True:
+            try:
+                await self.request(lambda server: self._on(server, "create_queue", queue, settings))
+                return
+            except (AngelhairError, NoAnswer):
+                await self.process.sleep(300)
+
+    async def _on(self, server: Server, verb: str, queue: str, *arguments: Any) -> Any:
+        return await getattr(server.engine, verb)(ACCOUNT, queue, *arguments)
+
+

@@ -1,0 +1,90 @@
+"""What happened in a simulated world, as its clients and servers saw it: the material that the checkers judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CONFIRMED, UNKNOWN, REFUSED = "confirmed", "unknown", "refused"
+"""What a client knows of a request: it happened; it may have, or may yet; it provably did not."""
+
+
+@dataclass(slots=True)
+class Put:
+    queue: str
+    body: str
+    key: str | None
+    delay_ms: int
+    started_us: int
+    ended_us: int = 0
+    outcome: str = UNKNOWN
+    id: str | None = None
+
+
+@dataclass(slots=True)
+class Delivered:
+    """One delivery, recorded by the server that made it: its consumer may never have heard of it."""
+
+    queue: str
+    server: str
+    id: str
+    body: str
+    number: int
+    receipt: str
+    asked_us: int
+    answered_us: int
+    visibility_ms: int
+    origin: str
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """The message: its queue, the incarnation that the receipt names, its id."""
+        return self.queue, self.receipt[:12], self.id
+
+
+@dataclass(slots=True)
+class Settled:
+    """One answer to an ack, recorded by the server that gave it."""
+
+    queue: str
+    receipt: str
+    started_us: int
+    ended_us: int
+    outcome: str
+
+
+@dataclass(slots=True)
+class Changed:
+    """A change of visibility that was asked for, whatever became of it."""
+
+    queue: str
+    receipt: str
+    started_us: int
+
+
+@dataclass(slots=True)
+class Cleared:
+    """A purge or a deletion. `ended_us` is None when nobody knows whether or when it happened."""
+
+    queue: str
+    started_us: int
+    ended_us: int | None
+    deleted: bool
+
+
+@dataclass(slots=True)
+class History:
+    puts: list[Put] = field(default_factory=list)
+    deliveries: list[Delivered] = field(default_factory=list)
+    acks: list[Settled] = field(default_factory=list)
+    changes: list[Changed] = field(default_factory=list)
+    cleared: list[Cleared] = field(default_factory=list)
+    heard: set[tuple[str, str]] = field(default_factory=set)
+    """(queue, body) of what consumers received."""
+    operations: int = 0
+    largest_skew_us: int = 0
+    """How far any server's wall clock was from true time at any moment that counts."""
+    undrained: list[str] = field(default_factory=list)
+    """Bodies that were confirmed and had not been settled when the drain's patience ended."""
+    mark_faults: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)

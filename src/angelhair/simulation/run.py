@@ -1,0 +1,127 @@
+"""One seed: a world is built, loaded, hurt, calmed, drained and judged."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from angelhair.model import QueueSettings
+from angelhair.simulation.checkers import CHECKERS
+from angelhair.simulation.clients import Clients
+from angelhair.simulation.history import CONFIRMED, History
+from angelhair.simulation.inspection import Inspector, Truth
+from angelhair.simulation.nemesis import Nemesis
+from angelhair.simulation.outcome import Outcome
+from angelhair.simulation.process import Process
+from angelhair.simulation.servers import ACCOUNT, Server
+from angelhair.simulation.trace import Sink
+from angelhair.simulation.variation import Variation, bounds_in_force
+from angelhair.simulation.world import World
+
+QUEUE, DEAD = "work", "dead"
+LOOK_EVERY_MS = 2_000
+LOAD_LIMIT_MS = 30 * 60_000
+"""Virtual time after which producers are waited for no longer."""
+DRAIN_LIMIT_MS = 45 * 60_000
+"""Virtual time in which a calm world has to drain: several times the longest pause, time-out and delay together."""
+DRAIN_SLICE_MS = 2_000
+TIDY_LIMIT_MS = 10 * 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    seed: int
+    operations: int
+    faults: int
+    steps: int
+    violations: tuple[str, ...]
+    fault_kinds: tuple[str, ...]
+
+
+def run_seed(seed: int, trace: Sink | None = None) -> Judged:
+    """Plays a seed and says what was wrong."""
+    with World(seed, trace=trace) as world:
+        variation = Variation.draw(world.random)
+        with bounds_in_force(variation.bounds):
+            outcome = _play(world, variation)
+    violations: list[str] = []
+    for checker in CHECKERS:
+        violations += [f"{checker.__name__}: {text}" for text in checker(outcome)]
+    return Judged(
+        seed, outcome.history.operations, sum(outcome.faults.values()), world.steps,
+        tuple(violations), tuple(sorted(outcome.faults)),
+    )
+
+
+def _play(world: World, variation: Variation) -> Outcome:
+    history = History()
+    servers: dict[str, Server] = {}
+
+    def boot(process: Process) -> None:
+        servers[process.name] = Server(world, process, (QUEUE, DEAD), history)
+
+    names = [f"server-{number}" for number in range(1, variation.servers + 1)]
+    for name in names:
+        world.start(name, boot)
+    clients = Clients(world, servers, history, QUEUE, variation.settings)
+    world.run_until_done(clients.process.spawn(_make_queues(clients, variation.settings)))
+    watcher = world.start("watcher", skew_us=0)
+    inspector = Inspector(Truth(world.cluster), ACCOUNT, QUEUE, variation.settings)
+    nemesis = Nemesis(world, names)
+    nemesis.start()
+    _load(world, clients, variation, inspector)
+    nemesis.stop()
+    world.calm(flush=variation.flush)
+    clients.draining = True
+    _drain(world, clients, variation, inspector, history)
+    marks = world.run_until_done(watcher.spawn(inspector.look()))
+    history.mark_faults += inspector.faults
+    floors = {lane: found.floor * variation.settings.bucket_size for lane, found in marks.items()}
+    return Outcome(
+        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, floors
+    )
+
+
+async def _make_queues(clients: Clients, settings: QueueSettings) -> None:
+    await clients.make_queue(DEAD, QueueSettings(bucket_size=5, retention_ms=None, repair_timeout_ms=1_000))
+    await clients.make_queue(QUEUE, settings)
+
+
+def _load(world: World, clients: Clients, variation: Variation, inspector: Inspector) -> None:
+    process = clients.process
+    share = variation.messages // variation.producers
+    producers = [process.spawn(clients.produce(share, variation.rest_ms)) for _ in range(variation.producers)]
+    for _ in range(variation.consumers):
+        process.spawn(clients.consume(QUEUE, variation.rest_ms, variation.manners))
+    if variation.settings.dead_letter_queue and world.random.random() < 0.5:
+        process.spawn(clients.consume(DEAD, variation.rest_ms, ("ack", "forget")))
+    if variation.deeds:
+        process.spawn(clients.operate(variation.deeds, 10 * variation.rest_ms + 500))
+    watcher = world.processes["watcher"]
+    began_ms = world.now_ms
+    while world.now_ms - began_ms < LOAD_LIMIT_MS and not all(task.done() for task in producers):
+        world.run_for_ms(LOOK_EVERY_MS)
+        world.run_until_done(watcher.spawn(inspector.look()))
+
+
+def _drain(world: World, clients: Clients, variation: Variation, inspector: Inspector, history: History) -> None:
+    outcome = Outcome(world.seed, QUEUE, DEAD, variation.settings, history, {}, 0, {})
+    for queue in (QUEUE, DEAD):
+        clients.process.spawn(clients.drain(queue))
+    watcher = world.processes["watcher"]
+    began_ms = world.now_ms
+    expected: set[str] = set()
+    while world.now_ms - began_ms < DRAIN_LIMIT_MS:
+        world.run_for_ms(DRAIN_SLICE_MS)
+        expected = {put.body for put in history.puts if put.outcome == CONFIRMED and not outcome.may_be_cleared(put)}
+        if expected <= clients.settled:
+            break
+    history.undrained = sorted(expected - clients.settled)
+    began_ms = world.now_ms
+    while True:
+        marks = world.run_until_done(watcher.spawn(inspector.look()))
+        history.leftovers = world.run_until_done(watcher.spawn(inspector.leftovers(marks)))
+        if not history.leftovers or world.now_ms - began_ms > TIDY_LIMIT_MS or history.cleared:
+            break
+        world.run_for_ms(5 * DRAIN_SLICE_MS)
+    if history.cleared:
+        history.leftovers = []

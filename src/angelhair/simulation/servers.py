@@ -1,0 +1,85 @@
+"""Simulated servers: the engine and its batching, unchanged, and a loop that takes the background steps."""
+
+from __future__ import annotations
+
+from angelhair.batching.batching import Batching
+from angelhair.engine.engine import Engine, PutOutcome
+from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError
+from angelhair.model import Ask, Delivery, NewMessage
+from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Delivered, History, Settled
+from angelhair.simulation.process import Process
+from angelhair.simulation.world import World
+
+ACCOUNT = "account"
+BURY_SHARE = 0.1
+"""How often a step also drops what deleted queues held."""
+
+
+class Server:
+    """What one incarnation of a server process runs. It writes down what it answers, when it answers."""
+
+    def __init__(self, world: World, process: Process, queues: tuple[str, ...], history: History) -> None:
+        self._world = world
+        self._process = process
+        self._queues = queues
+        self._history = history
+        self.engine = Engine(process.store, world.identities, process.clock)
+        self.batching = Batching(self.engine, process.runtime)
+        process.spawn(self._background())
+
+    async def _background(self) -> None:
+        while True:
+            pause_ms = 1_000
+            for queue in self._queues:
+                self._note_skew()
+                try:
+                    pause_ms = min(pause_ms, await self.engine.step(ACCOUNT, queue))
+                except (StoreError, QueueNotFound):
+                    continue
+            if self._world.random.random() < BURY_SHARE:
+                try:
+                    await self.engine.bury_step()
+                except StoreError:
+                    pass
+            await self._process.sleep(pause_ms)
+
+    def _note_skew(self) -> None:
+        self._history.largest_skew_us = max(self._history.largest_skew_us, abs(self._process.clock.skew_us))
+
+    async def put(self, queue: str, messages: list[NewMessage]) -> list[PutOutcome]:
+        return await self.batching.put(ACCOUNT, queue, messages)
+
+    async def receive(self, queue: str, ask: Ask, visibility_ms: int) -> list[Delivery]:
+        asked_us = self._world.now_us
+        self._note_skew()
+        deliveries = await self.batching.receive(ACCOUNT, queue, ask)
+        self._note_skew()
+        for delivery in deliveries:
+            body = delivery.body.decode().partition("~")[0]
+            self._history.deliveries.append(
+                Delivered(
+                    queue, self._process.label, str(delivery.id), body, delivery.deliveries, delivery.receipt,
+                    asked_us, self._world.now_us, visibility_ms, delivery.origin or "",
+                )
+            )
+        return deliveries
+
+    async def ack(self, queue: str, receipts: list[str]) -> list[AngelhairError | None]:
+        started_us = self._world.now_us
+        outcomes = await self.batching.ack(ACCOUNT, queue, receipts)
+        for receipt, outcome in zip(receipts, outcomes, strict=True):
+            self._history.acks.append(Settled(queue, receipt, started_us, self._world.now_us, judged(outcome)))
+        return outcomes
+
+    async def change(self, queue: str, receipt: str, visibility_ms: int | None, body: bytes | None) -> None:
+        self._note_skew()
+        (outcome,) = await self.batching.change(ACCOUNT, queue, [(receipt, visibility_ms, body)])
+        if outcome is not None:
+            raise outcome
+
+
+def judged(outcome: object) -> str:
+    """What an outcome says about whether the thing happened."""
+    if isinstance(outcome, OutcomeUnknown):
+        return UNKNOWN
+    return REFUSED if isinstance(outcome, Exception) else CONFIRMED

@@ -1,0 +1,103 @@
+"""What a seed varies beside the faults: the queue's settings, the load, and the engine's own bounds.
+
+The bounds of `limits` are hints about sizes and patience, none of them is needed for a promise. Drawing small ones
+makes a short run meet what a long one meets: pages that end in the middle, portions, retries that run out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from angelhair import limits
+from angelhair.model import QueueSettings
+
+VARIED: dict[str, tuple[int, ...]] = {
+    "CHANGE_ROWS": (1, 3, 500),
+    "PREFETCH_MESSAGES": (1, 4, 128),
+    "EXAMINED_BUCKETS": (1, 4),
+    "OPEN_BUCKETS": (1, 2, 8),
+    "GAP_RUNS": (1, 8),
+    "CLOSE_PATIENCE_MS": (0, 50, 2_000),
+    "WAKE_PERIOD_SLOTS": (3, 60, 600),
+    "WAKE_ENTRIES": (1, 4, 512),
+    "WAKE_PERIODS": (2, 64),
+    "WAKE_VISITS": (1, 64),
+    "FINAL_BUCKETS": (1, 3, 32),
+    "LOW_BUCKETS": (1, 8),
+    "FINISHED_BUCKETS": (1, 256),
+    "DROP_BUCKETS": (1, 32),
+    "MOVES": (1, 100),
+    "PUT_GROUPS_WRITING": (1, 4),
+    "BATCH_MESSAGES": (12, 1_000),
+    "CATALOG_AGE_MS": (500, 5_000),
+    "LEASE_MS": (3_000, 10_000),
+}
+
+PATIENCE: dict[str, int] = {
+    "WAKE_STEP_MS": 5_000,
+    "LOOK_AGAIN_MS": 10_000,
+    "LOOK_AGAIN_MAXIMUM_MS": 60_000,
+    "LEASE_BEAT_MS": 1_000,
+}
+"""Shorter than in production, so that a drain takes virtual minutes and not hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    settings: QueueSettings
+    servers: int
+    producers: int
+    consumers: int
+    messages: int
+    rest_ms: int
+    manners: tuple[str, ...]
+    deeds: tuple[str, ...]
+    flush: bool
+    bounds: dict[str, int]
+
+    @classmethod
+    def draw(cls, source: random.Random) -> Variation:
+        dead = source.random() < 0.4
+        settings = QueueSettings(
+            bucket_size=source.choice((1, 2, 5, 10, 20, 50)),
+            lanes=source.choice((1, 1, 1, 2, 3)),
+            visibility_timeout_ms=source.choice((500, 2_000, 10_000, 30_000)),
+            repair_timeout_ms=source.choice((100, 1_000, 8_000)),
+            retention_ms=None,
+            max_deliveries=source.choice((1, 2, 5)) if dead else None,
+            dead_letter_queue="dead" if dead else None,
+            history_ms=source.choice((0, 0, 5_000, 86_400_000)),
+            dedup_window_ms=30 * 86_400_000,
+        )
+        all_manners = ("ack", "ack", "slow", "twice", "forget", "late", "extend", "release", "rewrite")
+        deeds = [deed for deed in ("lanes", "look", "move back", "redrive") if source.random() < 0.3]
+        if source.random() < 0.08:
+            deeds.append(source.choice(("purge", "delete")))
+        return cls(
+            settings=settings,
+            servers=source.choice((1, 2, 3, 3)),
+            producers=source.randint(1, 4),
+            consumers=source.randint(1, 4),
+            messages=source.choice((60, 120, 250, 400)),
+            rest_ms=source.choice((5, 50, 200, 1_000)),
+            manners=tuple(source.sample(all_manners, source.randint(2, len(all_manners)))),
+            deeds=tuple(deeds),
+            flush=source.random() < 0.6,
+            bounds=PATIENCE | {name: source.choice(choices) for name, choices in VARIED.items()},
+        )
+
+
+@contextmanager
+def bounds_in_force(bounds: dict[str, int]) -> Iterator[None]:
+    """The engine with these bounds, for the time of one seed."""
+    before = {name: getattr(limits, name) for name in bounds}
+    try:
+        for name, value in bounds.items():
+            setattr(limits, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(limits, name, value)

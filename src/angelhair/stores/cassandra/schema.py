@@ -1,0 +1,141 @@
+"""Lays the engine's tables out in a keyspace, and brings an older layout forward.
+
+Nothing is ever renamed or removed, so one function does both: it creates the tables and columns that are missing, then
+records the version. A keyspace that a newer Angelhair has brought forward is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cassandra.cluster import Session
+from cassandra.query import SimpleStatement
+
+from angelhair.engine.schema import SCHEMA_VERSION, TABLES
+from angelhair.engine.store import Table
+from angelhair.errors import StoreRefused
+from angelhair.stores.cassandra.layout import CQL_TYPES, column_types
+from angelhair.stores.cassandra.settings import SCHEMA_TIMEOUT_SECONDS
+
+META = "angelhair"
+"""What the keyspace knows of itself: name, value. Only ever written conditionally."""
+
+VERSION_NAME = "schema_version"
+
+DAY_SECONDS = 86_400
+
+GRACE_OF_TRUTH_SECONDS = 10 * DAY_SECONDS
+"""How long a tombstone stays in conditional tables: Cassandra's default. Unset columns and deleted rows there mean
+something (a freed name, a lease given back), so every replica must hear of them: repair at least this often."""
+
+GRACE_OF_WRITE_ONCE_SECONDS = DAY_SECONDS
+"""In plain tables nothing but whole partitions ever goes, and nothing reads a partition once it has gone (the floor has
+passed it, R14). One that a forgetful replica brings back costs space and no message; a wake that comes back is a look
+into a bucket that is not there. A day is longer than hints live (3 hours), which spares replicas most of that."""
+
+_WRITE_ONCE = (
+    "{'class': 'SizeTieredCompactionStrategy', 'unchecked_tombstone_compaction': 'true', 'tombstone_threshold': '0.1', "
+    "'tombstone_compaction_interval': '3600'}"
+)
+"""Bodies, states and wakes: written in the order of time, read while young, dropped whole. Merging by size rewrites
+a row the fewest times; the other options let a file that is mostly dropped partitions be cleaned without waiting for
+partners of its size."""
+
+_OVERWRITTEN = "{'class': 'LeveledCompactionStrategy'}"
+"""Catalog, sequences, pointers, leases, keys: few rows, overwritten all the time, read one by one. Levels keep a row in
+one or two files, where tiers would leave a version of it in each."""
+
+_WRITE_ONCE_TABLES = frozenset({"bodies", "states", "wakes"})
+
+
+def create_table(keyspace: str, table: Table) -> str:
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in column_types(table).items())
+    compaction = _WRITE_ONCE if table.name in _WRITE_ONCE_TABLES else _OVERWRITTEN
+    grace_seconds = GRACE_OF_TRUTH_SECONDS if table.conditional else GRACE_OF_WRITE_ONCE_SECONDS
+    return (
+        f'CREATE TABLE IF NOT EXISTS "{keyspace}"."{table.name}" ("partition" text, "key" {CQL_TYPES[table.key]}, '
+        f'{columns}, PRIMARY KEY ("partition", "key")) WITH compaction = {compaction} '
+        f"AND gc_grace_seconds = {grace_seconds}"
+    )
+
+
+def bring_forward(session: Session, keyspace: str, tables: Sequence[Table] = TABLES,
+                  version: int = SCHEMA_VERSION) -> None:
+    """Creates the schema, or adds what a version that is older than ours lacks. Run it from one place at a time:
+    Cassandra 5.0 does not order schema changes that are made at the same time on different nodes."""
+    session.execute(
+        f'CREATE TABLE IF NOT EXISTS "{keyspace}"."{META}" (name text PRIMARY KEY, value text) '
+        f"WITH compaction = {_OVERWRITTEN} AND gc_grace_seconds = {GRACE_OF_TRUTH_SECONDS}",
+        timeout=SCHEMA_TIMEOUT_SECONDS,
+    )
+    found = read_version(session, keyspace)
+    if found is not None and found > version:
+        raise _newer(keyspace, found, version)
+    if found == version:
+        return
+    for table in tables:
+        session.execute(create_table(keyspace, table), timeout=SCHEMA_TIMEOUT_SECONDS)
+        present = {
+            row[0]
+            for row in session.execute(
+                "SELECT column_name FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
+                (keyspace, table.name),
+            )
+        }
+        for name, kind in column_types(table).items():
+            if name not in present:
+                session.execute(
+                    f'ALTER TABLE "{keyspace}"."{table.name}" ADD "{name}" {kind}', timeout=SCHEMA_TIMEOUT_SECONDS
+                )
+    _record_version(session, keyspace, found, version)
+
+
+def check_version(session: Session, keyspace: str, version: int = SCHEMA_VERSION) -> None:
+    """Refuses a keyspace whose layout is not the one this program was written for."""
+    known = session.execute(
+        "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s AND table_name = %s", (keyspace, META)
+    )
+    found = read_version(session, keyspace) if known.one() is not None else None
+    if found is None:
+        raise StoreRefused(f"keyspace {keyspace} has no schema of Angelhair; run `angelhair bootstrap` first")
+    if found < version:
+        raise StoreRefused(
+            f"keyspace {keyspace} has schema version {found}, this program needs {version}; run `angelhair bootstrap`"
+        )
+    if found > version:
+        raise _newer(keyspace, found, version)
+
+
+def read_version(session: Session, keyspace: str) -> int | None:
+    value = read_meta(session, keyspace, VERSION_NAME)
+    return None if value is None else int(value)
+
+
+def read_meta(session: Session, keyspace: str, name: str) -> str | None:
+    row = session.execute(f'SELECT value FROM "{keyspace}"."{META}" WHERE name = %s', (name,)).one()
+    return None if row is None else row[0]
+
+
+def settle_meta(session: Session, keyspace: str, name: str, value: str) -> str:
+    """Writes the value if the keyspace has none yet; the one that it has then."""
+    row = session.execute(
+        f'INSERT INTO "{keyspace}"."{META}" (name, value) VALUES (%s, %s) IF NOT EXISTS', (name, value)
+    ).one()
+    return value if row[0] else read_meta(session, keyspace, name) or value
+
+
+def _record_version(session: Session, keyspace: str, found: int | None, version: int) -> None:
+    if found is None:
+        settled = int(settle_meta(session, keyspace, VERSION_NAME, str(version)))
+    else:
+        statement = SimpleStatement(f'UPDATE "{keyspace}"."{META}" SET value = %s WHERE name = %s IF value = %s')
+        row = session.execute(statement, (str(version), VERSION_NAME, str(found))).one()
+        settled = version if row[0] else read_version(session, keyspace) or version
+    if settled > version:
+        raise _newer(keyspace, settled, version)
+
+
+def _newer(keyspace: str, found: int, version: int) -> StoreRefused:
+    return StoreRefused(
+        f"keyspace {keyspace} has schema version {found}, newer than this program's {version}: run a newer Angelhair"
+    )
