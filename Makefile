@@ -87,8 +87,8 @@ test-simulation: setup ## tests of the simulator and its mutants, then SEEDS see
 test-cluster: setup need-java ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
 	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(COVER) -m cassandra tests
 
-coverage: setup ## joins what the stages measured; branch coverage of the engine must hold
-	$(STAGE) "coverage: joining the stages" $(BIN)/coverage combine --keep --quiet
+coverage: setup ## joins what the stages just measured; branch coverage of the engine must hold
+	$(STAGE) "coverage: joining the stages" $(BIN)/coverage combine --quiet
 	$(STAGE) "coverage: engine, at least $(ENGINE_COVERAGE_PERCENT) %" $(BIN)/coverage report \
 	  --include='src/angelhair/engine/*' --fail-under=$(ENGINE_COVERAGE_PERCENT)
 
@@ -108,12 +108,12 @@ cassandra: setup need-java ## NODES=n real Cassandra nodes (1 or 3) on 127.0.0.x
 
 # --- upkeep ---------------------------------------------------------------------------------------------------------
 
-lock: need-python ## pins requirements/*.txt anew, with hashes
+lock: need-python ## pins requirements/*.txt with hashes; newest versions with ARGS=--upgrade
 	@$(PYTHON) -m venv .cache/lock
 	@.cache/lock/bin/python -m pip install $(PIP) '$(PIP_TOOLS)'
-	$(STAGE) "lock: serve" scripts/lock requirements/serve.txt --extra server
+	$(STAGE) "lock: serve" scripts/lock requirements/serve.txt --extra server $(ARGS)
 	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server \
-	  --build-deps-for editable
+	  --build-deps-for editable $(ARGS)
 
 clean: ## removes both environments and all caches; keeps .cache, where Cassandra's jars are
 	rm -rf .venv .serve .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \

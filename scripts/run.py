@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from angelhair.cli.main import main  # noqa: E402
+from angelhair.cli.main import main
 
 if __name__ == "__main__":
     sys.argv[0] = "angelhair"

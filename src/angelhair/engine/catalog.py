@@ -33,6 +33,8 @@ class Queue:
     secret: bytes
     settings: QueueSettings
     lanes: Mapping[int, str]
+    lanes_made: int
+    """The number of the next lane: none is ever used twice, or late writes to an old lane would meet the new one."""
     version: int
     created_at_ms: int
     changed_at_ms: int
@@ -78,7 +80,7 @@ async def create(
             return _same_or_raise(existing, settings), False
         queue = Queue(
             account, name, identities.fresh(), bytes.fromhex(identities.fresh()), settings,
-            {lane: OPEN for lane in range(settings.lanes)}, 1, now.wall_ms, now.wall_ms,
+            dict.fromkeys(range(settings.lanes), OPEN), settings.lanes, 1, now.wall_ms, now.wall_ms,
         )
         await make_lanes(store, queue.incarnation, list(queue.lanes))
         row = RowChange(name, {"incarnation": None}, _values_of(queue))
@@ -97,13 +99,14 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
         settings = queue.settings.changed(changes)
         lanes = dict(queue.lanes)
         opened = queue.open_lanes
+        made = queue.lanes_made
         if settings.lanes > len(opened):
-            first = max(lanes, default=-1) + 1
-            new = list(range(first, first + settings.lanes - len(opened)))
+            new = list(range(made, made + settings.lanes - len(opened)))
+            made += len(new)
             await make_lanes(store, queue.incarnation, new)
             lanes.update(dict.fromkeys(new, OPEN))
         lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
-        changed = await _replace(store, queue, settings, lanes, now)
+        changed = await _replace(store, queue, settings, lanes, made, now)
         if changed is not None:
             await _seal(store, changed)
             return changed
@@ -117,7 +120,7 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
 async def forget_lane(store: Store, queue: Queue, lane: int, now: Moment) -> Queue | None:
     """Takes a sealed lane that has been read to its end out of the catalog."""
     lanes = {number: status for number, status in queue.lanes.items() if number != lane}
-    return await _replace(store, queue, queue.settings, lanes, now)
+    return await _replace(store, queue, queue.settings, lanes, queue.lanes_made, now)
 
 
 async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
@@ -199,11 +202,11 @@ async def _seal(store: Store, queue: Queue) -> None:
 
 
 async def _replace(
-    store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], now: Moment
+    store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], lanes_made: int, now: Moment
 ) -> Queue | None:
     """The queue with new settings and lanes; None when somebody else changed it first."""
     changed = Queue(
-        queue.account, queue.name, queue.incarnation, queue.secret, settings, lanes,
+        queue.account, queue.name, queue.incarnation, queue.secret, settings, lanes, lanes_made,
         queue.version + 1, queue.created_at_ms, now.wall_ms,
     )
     expect: Values = {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}
@@ -238,6 +241,7 @@ def _values_of(queue: Queue) -> Values:
         "secret": queue.secret,
         "settings": queue.settings.to_text(),
         "lanes": json.dumps({str(lane): status for lane, status in sorted(queue.lanes.items())}),
+        "lanes_made": queue.lanes_made,
         "status": queue.status,
         "created_at": queue.created_at_ms,
         "changed_at": queue.changed_at_ms,
@@ -250,5 +254,5 @@ def _queue_of(account: str, row: Row) -> Queue:
     return Queue(
         account, str(row.key), values["incarnation"], values["secret"], QueueSettings.from_text(values["settings"]),
         {int(lane): status for lane, status in json.loads(values["lanes"]).items()},
-        values["version"], values["created_at"], values["changed_at"], values["status"],
+        values["lanes_made"], values["version"], values["created_at"], values["changed_at"], values["status"],
     )

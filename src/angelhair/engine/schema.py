@@ -12,8 +12,8 @@ QUEUES = Table(
     "queues",
     conditional=True,
     key=str,
-    columns={"incarnation": str, "secret": bytes, "settings": str, "lanes": str, "status": str, "created_at": int,
-             "changed_at": int, "version": int},
+    columns={"incarnation": str, "secret": bytes, "settings": str, "lanes": str, "lanes_made": int, "status": str,
+             "created_at": int, "changed_at": int, "version": int},
 )
 """The catalog. Partition: an account. Row: a queue's name."""
 

@@ -17,6 +17,8 @@ class Outcome:
     history: History
     faults: dict[str, int]
     steps: int
+    redriven: bool
+    """Whether dead letters may have been sent back, under new ids."""
     floors: dict[int, int]
     """By lane: the first id that had not been dropped in the end."""
 

@@ -76,8 +76,9 @@ def _play(world: World, variation: Variation) -> Outcome:
     marks = world.run_until_done(watcher.spawn(inspector.look()))
     history.mark_faults += inspector.faults
     floors = {lane: found.floor * variation.settings.bucket_size for lane, found in marks.items()}
+    redriven = "redrive" in variation.deeds
     return Outcome(
-        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, floors
+        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, redriven, floors
     )
 
 
@@ -104,7 +105,7 @@ def _load(world: World, clients: Clients, variation: Variation, inspector: Inspe
 
 
 def _drain(world: World, clients: Clients, variation: Variation, inspector: Inspector, history: History) -> None:
-    outcome = Outcome(world.seed, QUEUE, DEAD, variation.settings, history, {}, 0, {})
+    outcome = Outcome(world.seed, QUEUE, DEAD, variation.settings, history, {}, 0, False, {})
     for queue in (QUEUE, DEAD):
         clients.process.spawn(clients.drain(queue))
     watcher = world.processes["watcher"]

@@ -19,6 +19,6 @@ def dedup(outcome: Outcome) -> list[str]:
             delivered.setdefault(keyed[delivery.body], set()).add(delivery.id)
     for key, ids in delivered.items():
         # A bucket that was dropped takes the memory of its ids along: then a repeated put is a new message.
-        if len(ids) > 1 and not outcome.dropped_ids(ids):
+        if len(ids) > 1 and not outcome.redriven and not outcome.dropped_ids(ids):
             violations.append(f"key {key} was delivered as {sorted(ids)}")
     return violations

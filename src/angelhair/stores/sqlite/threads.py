@@ -141,7 +141,7 @@ class Writer:
         """Whatever happens, everyone gets an answer: a caller of a thread that died would wait for ever."""
         try:
             return self._transact(calls)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  see above
             _log.exception("SQLite: the writer met an error that it does not know")
             self._disconnect()
             return _failed(calls, OutcomeUnknown(f"SQLite: {error!r}"))

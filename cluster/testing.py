@@ -1,0 +1,85 @@
+"""What tests on the real cluster share: one cluster for a whole run, fresh keyspaces on it, stores by the dozen."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import logging
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from angelhair.stores.cassandra import CassandraSettings, CassandraStore, bootstrap, create_keyspace, open_store
+from cluster.jars import ComponentMissing
+from cluster.nodes import CassandraCluster
+
+
+@functools.cache
+def shared_cluster() -> CassandraCluster:
+    """Three nodes, started when first asked for, stopped when the process ends. What is missing on the machine fails
+    the tests in continuous integration and skips them elsewhere."""
+    import pytest
+
+    # A node that is killed on purpose is no news; the driver tells it at length, from threads of its own.
+    logging.getLogger("cassandra").setLevel(logging.CRITICAL)
+    try:
+        cluster = CassandraCluster(3)
+    except ComponentMissing as missing:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(missing))
+    atexit.register(cluster.stop)
+    cluster.start()
+    return cluster
+
+
+def fresh_settings(cluster: CassandraCluster, **changed: Any) -> CassandraSettings:
+    """Settings with a keyspace name that nobody has used."""
+    settings: dict[str, Any] = {
+        "contact_points": tuple(cluster.contact_points),
+        "keyspace": f"test_{uuid.uuid4().hex[:16]}",
+    }
+    return CassandraSettings(**{**settings, **changed})
+
+
+async def fresh_keyspace(cluster: CassandraCluster) -> str:
+    """A keyspace with the schema in place. Schema changes take some seconds: share one, in partitions of your own."""
+    settings = fresh_settings(cluster)
+    await create_keyspace(settings)
+    await bootstrap(settings)
+    return settings.keyspace
+
+
+async def connected_store(cluster: CassandraCluster, keyspace: str, **changed: Any) -> CassandraStore:
+    """A store on the running loop; each one is a server of its own. Close it when done."""
+    return await open_store(fresh_settings(cluster, keyspace=keyspace, **changed))
+
+
+async def fresh_store(cluster: CassandraCluster, **changed: Any) -> CassandraStore:
+    """A store on a keyspace of its own."""
+    return await connected_store(cluster, await fresh_keyspace(cluster), **changed)
+
+
+class World:
+    """Runs a test's coroutines on one loop, with a store that they share."""
+
+    def __init__(self, runner: asyncio.Runner, store: CassandraStore, cluster: CassandraCluster, keyspace: str) -> None:
+        self._runner = runner
+        self.store = store
+        self.cluster = cluster
+        self.keyspace = keyspace
+
+    def run(self, test: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._runner.run(test())
+
+    @asynccontextmanager
+    async def another(self, **changed: Any) -> AsyncIterator[CassandraStore]:
+        """A second server."""
+        store = await connected_store(self.cluster, self.keyspace, **changed)
+        try:
+            yield store
+        finally:
+            await store.close()

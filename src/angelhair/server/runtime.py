@@ -1,0 +1,24 @@
+"""asyncio as the driver of batching. The simulator has one of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+
+class AsyncioRuntime:
+    """Implements `batching.runtime.Runtime`. To be made inside a running loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def promise(self) -> asyncio.Future[Any]:
+        return self._loop.create_future()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        # The loop itself keeps only weak references to tasks.
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

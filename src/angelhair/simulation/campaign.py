@@ -1,0 +1,90 @@
+"""Many seeds, on all cores, with one line at the end; resumable when a file keeps what was done."""
+
+from __future__ import annotations
+
+import gc
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from angelhair.simulation.run import Judged, run_seed
+
+CHUNK = 4
+"""Seeds that a worker takes at a time: few, so that the slow ones spread."""
+
+
+@dataclass(slots=True)
+class Campaign:
+    """The sum of what was played so far."""
+
+    seeds: int = 0
+    operations: int = 0
+    faults: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    kinds: list[str] = field(default_factory=list)
+    failed: dict[int, list[str]] = field(default_factory=dict)
+
+    def add(self, judged: Judged) -> None:
+        self.seeds += 1
+        self.operations += judged.operations
+        self.faults += judged.faults
+        self.steps += judged.steps
+        self.kinds = sorted({*self.kinds, *judged.fault_kinds})
+        if judged.violations:
+            self.failed[judged.seed] = list(judged.violations)
+
+    def closing_line(self) -> str:
+        violations = sum(len(found) for found in self.failed.values())
+        return (
+            f"simulated: {self.seeds} seeds, {self.operations} operations, {self.faults} faults, {violations} violations"
+        )
+
+
+def replay_line(seed: int) -> str:
+    return f"angelhair simulate --replay {seed}"
+
+
+def play(seeds: Iterable[int], processes: int | None = None, progress: Callable[[Campaign], None] | None = None) -> Campaign:
+    """Plays the seeds; a seed that breaks the world counts as a violation."""
+    campaign = Campaign()
+    began = time.monotonic()
+    count = processes or os.cpu_count() or 1
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(count, initializer=gc.disable) as pool:
+        for judged in pool.imap_unordered(_judge, seeds, chunksize=CHUNK):
+            campaign.add(judged)
+            campaign.seconds = time.monotonic() - began
+            if progress is not None:
+                progress(campaign)
+    return campaign
+
+
+def _judge(seed: int) -> Judged:
+    try:
+        judged = run_seed(seed)
+    except Exception as error:  # noqa: BLE001 - whatever broke the world is what the seed has found
+        judged = Judged(seed, 0, 0, 0, (f"broken: {type(error).__name__}: {error}",), ())
+    # The collector is off while a seed is played: its pauses cost more than what a seed leaves behind.
+    gc.collect()
+    return judged
+
+
+def save(campaign: Campaign, path: Path, next_seed: int) -> None:
+    """Written beside and renamed, so that a campaign that is cut off can go on."""
+    temporary = path.with_suffix(".partial")
+    temporary.write_text(json.dumps({"next_seed": next_seed, "campaign": asdict(campaign)}))
+    temporary.replace(path)
+
+
+def resume(path: Path) -> tuple[Campaign, int]:
+    if not path.exists():
+        return Campaign(), 0
+    kept = json.loads(path.read_text())
+    campaign = Campaign(**kept["campaign"])
+    campaign.failed = {int(seed): found for seed, found in campaign.failed.items()}
+    return campaign, int(kept["next_seed"])

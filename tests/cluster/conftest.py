@@ -1,0 +1,47 @@
+"""Fixtures of the tests that need the real thing: three nodes, one keyspace, stores on the test's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from cluster import CassandraCluster
+from cluster.testing import World, connected_store, fresh_keyspace, shared_cluster
+
+
+@pytest.fixture(scope="session")
+def cassandra_cluster() -> CassandraCluster:
+    return shared_cluster()
+
+
+@pytest.fixture(scope="session")
+def keyspace(cassandra_cluster: CassandraCluster) -> str:
+    return asyncio.run(fresh_keyspace(cassandra_cluster))
+
+
+@pytest.fixture
+def place() -> str:
+    """The beginning of partition keys that no other test uses: cheaper than a keyspace of one's own."""
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def shaken_cluster(cassandra_cluster: CassandraCluster) -> Iterator[CassandraCluster]:
+    """For tests that kill and pause nodes: whatever they leave behind is put right for the next one."""
+    yield cassandra_cluster
+    for number in range(1, cassandra_cluster.size + 1):
+        cassandra_cluster.resume(number)
+    for number in range(1, cassandra_cluster.size + 1):
+        cassandra_cluster.node(number).start()
+    cassandra_cluster.wait_until_ready()
+
+
+@pytest.fixture(scope="module")
+def world(cassandra_cluster: CassandraCluster, keyspace: str) -> Iterator[World]:
+    with asyncio.Runner() as runner:
+        store = runner.run(connected_store(cassandra_cluster, keyspace))
+        yield World(runner, store, cassandra_cluster, keyspace)
+        runner.run(store.close())
