@@ -21,7 +21,9 @@ from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row,
 from angelhair.errors import QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import QueueSettings
 
-OPEN, SEALED = "open", "sealed"
+OPEN, SEALED, KEPT = "open", "sealed", "kept"
+"""A lane takes puts; is read to its end; is only kept for its history."""
+
 ACTIVE, DELETING = "active", "deleting"
 
 
@@ -43,6 +45,10 @@ class Queue:
     @property
     def open_lanes(self) -> list[int]:
         return [lane for lane, status in self.lanes.items() if status == OPEN]
+
+    @property
+    def read_lanes(self) -> list[int]:
+        return [lane for lane, status in self.lanes.items() if status != KEPT]
 
 
 class Reading(Protocol):
@@ -117,8 +123,13 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
     raise Unavailable("the queue's settings are being changed by others all the time")
 
 
+async def keep_lane(store: Store, queue: Queue, lane: int, now: Moment) -> Queue | None:
+    """A sealed lane has been read to its end: no receive looks into it any more."""
+    return await _replace(store, queue, queue.settings, {**queue.lanes, lane: KEPT}, queue.lanes_made, now)
+
+
 async def forget_lane(store: Store, queue: Queue, lane: int, now: Moment) -> Queue | None:
-    """Takes a sealed lane that has been read to its end out of the catalog."""
+    """Takes a lane whose buckets have all been dropped out of the catalog."""
     lanes = {number: status for number, status in queue.lanes.items() if number != lane}
     return await _replace(store, queue, queue.settings, lanes, queue.lanes_made, now)
 

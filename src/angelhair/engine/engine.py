@@ -23,6 +23,7 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
+from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, InvalidReceipt, InvalidRequest, OutcomeUnknown, QueueNotFound, StoreError
@@ -42,6 +43,7 @@ from angelhair.model import (
 PutOutcome = putting.PutOutcome
 ReceiveOutcome = list[Delivery] | StoreError
 R = TypeVar("R")
+W = TypeVar("W")
 
 
 class Reservation(NamedTuple):
@@ -158,13 +160,15 @@ class Engine:
                 try:
                     fresh = await self.reserve(reservation.queue.account, reservation.queue.name, len(items))
                 except AngelhairError as error:
-                    outcomes.update((index, error) for index, _ in items)
+                    # A bucket that was dropped may have taken the message along after its delivery: nobody knows.
+                    outcomes.update((index, OutcomeUnknown(str(error))) for index, _ in items)
                     return
                 lane = fresh.lane
                 items = [
                     (index, item._replace(number=fresh.first + offset)) for offset, (index, item) in enumerate(items)
                 ]
-        outcomes.update((index, _never_fits()) for index, _ in items)
+        unfit = OutcomeUnknown("every bucket that the message was written to had been finished")
+        outcomes.update((index, unfit) for index, _ in items)
 
     async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
         """For each ask the messages it got, none if there are none; or the error if that is why."""
@@ -193,16 +197,13 @@ class Engine:
     async def ack(self, account: str, name: str, texts: Sequence[str]) -> list[AckOutcome]:
         """None for each message that is settled by this receipt, or what is wrong."""
 
-        async def run(lane: Lane, group: list[receipts.Receipt]) -> list[AckOutcome]:
-            return await ack(lane, group, self.clock.now())
+        async def run(lane: Lane, group: list[tuple[Receipt, None]]) -> list[AckOutcome]:
+            return await ack(lane, [receipt for receipt, _ in group], self.clock.now())
 
-        return await self._by_lane(account, name, texts, run)
+        return await self._by_lane(account, name, [(text, None) for text in texts], run)
 
     async def change(
-        self,
-        account: str,
-        name: str,
-        changes: Sequence[tuple[str, int | None, bytes | None]],
+        self, account: str, name: str, changes: Sequence[tuple[str, int | None, bytes | None]]
     ) -> list[ChangeResult]:
         """Changes (receipt, visibility_ms, body) of delivered messages: extend, release (0) or rewrite them."""
         for _, visibility_ms, body in changes:
@@ -210,22 +211,12 @@ class Engine:
                 validate_visibility(visibility_ms)
             if body is not None:
                 validate_message(NewMessage(body))
-        wishes = iter(changes)
-        by_text: dict[str, list[tuple[int | None, bytes | None]]] = {}
-        for text, visibility_ms, body in wishes:
-            by_text.setdefault(text, []).append((visibility_ms, body))
-        order: dict[str, int] = {}
 
-        async def run(lane: Lane, group: list[receipts.Receipt]) -> list[ChangeResult]:
-            wanted = []
-            for receipt in group:
-                text = receipts.encode(lane.incarnation, lane.secret, *receipt)
-                position = order.get(text, 0)
-                order[text] = position + 1
-                wanted.append(Wanted(receipt, *by_text[text][position]))
+        async def run(lane: Lane, group: list[tuple[Receipt, tuple[int | None, bytes | None]]]) -> list[ChangeResult]:
+            wanted = [Wanted(receipt, *wish) for receipt, wish in group]
             return await change(lane, wanted, self.identities.fresh(), self.clock.now())
 
-        return await self._by_lane(account, name, [text for text, _, _ in changes], run)
+        return await self._by_lane(account, name, [(text, (ms, body)) for text, ms, body in changes], run)
 
     # --- looking and operating ------------------------------------------------------------------------------------
 
@@ -235,7 +226,7 @@ class Engine:
 
         async def attempt(queue: Queue) -> list[Peeked]:
             found: list[Peeked] = []
-            for number in queue.lanes:
+            for number in queue.read_lanes:
                 if len(found) < most:
                     lane = self.memory.lane(queue, number)
                     found += await peeking.peek(lane, most - len(found), self.clock.now(), self.memory.clock_is_good(self.clock.now()))
@@ -247,7 +238,7 @@ class Engine:
         async def attempt(queue: Queue) -> Stats:
             total = Stats()
             most = max(2, limits.STATS_BUCKETS // len(queue.lanes))
-            for number in queue.lanes:
+            for number in queue.read_lanes:
                 total.add(await lane_stats(self.memory.lane(queue, number), self.clock.now(), self.memory.clock_is_good(self.clock.now()), most))
             return total
 
@@ -309,7 +300,7 @@ class Engine:
 
         async def attempt(queue: Queue) -> int:
             moved = 0
-            for number in queue.lanes:
+            for number in queue.read_lanes:
                 lane = self.memory.lane(queue, number)
                 if moved < most:
                     moved += await redrive_lane(self.memory, queue, lane, destination, most - moved, self.clock.now())
@@ -330,11 +321,8 @@ class Engine:
                 again_ms, marks = await working.step(lane, self.memory.worker(lane), self.clock.now(), self.memory.clock_is_good(self.clock.now()))
                 pause_ms = min(pause_ms, again_ms)
                 await move_exhausted(self.memory, queue, lane, self.clock.now())
-                if lane.sealed and marks is not None and marks.repair * queue.settings.bucket_size >= marks.next_id:
-                    changed = await catalog.forget_lane(self.store, queue, number, self.clock.now())
-                    if changed is not None:
-                        self.memory.remember(changed, self.clock.now())
-                        await catalog.drop_lanes(self.store, queue.incarnation, [number])
+                if lane.sealed and marks is not None:
+                    queue = await self._end_lane(queue, number, marks)
             return pause_ms
 
         return await self._with_queue(account, name, attempt)
@@ -349,6 +337,23 @@ class Engine:
             await worker.lease.release(self.store, self.clock.now())
 
     # --- inside ---------------------------------------------------------------------------------------------------
+
+    async def _end_lane(self, queue: Queue, number: int, marks: Marks) -> Queue:
+        """A sealed lane that is read to its end is kept for its history, then forgotten (R11)."""
+        size = queue.settings.bucket_size
+        if marks.dropped * size >= marks.next_id:
+            changed = await catalog.forget_lane(self.store, queue, number, self.clock.now())
+        elif marks.repair * size >= marks.next_id and queue.lanes[number] == catalog.SEALED:
+            changed = await catalog.keep_lane(self.store, queue, number, self.clock.now())
+        else:
+            return queue
+        if changed is None:
+            self.memory.distrust(queue.account, queue.name)
+            return queue
+        self.memory.remember(changed, self.clock.now())
+        if number not in changed.lanes:
+            await catalog.drop_lanes(self.store, queue.incarnation, [number])
+        return changed
 
     async def _with_queue(
         self, account: str, name: str, action: Callable[[Queue], Awaitable[R]]
@@ -366,14 +371,14 @@ class Engine:
         self,
         account: str,
         name: str,
-        texts: Sequence[str],
-        run: Callable[[Lane, list[receipts.Receipt]], Awaitable[list[AckOutcome]]],
+        items: Sequence[tuple[str, W]],
+        run: Callable[[Lane, list[tuple[Receipt, W]]], Awaitable[list[AckOutcome]]],
     ) -> list[AckOutcome]:
         """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
         queue = await self.find_queue(account, name)
-        outcomes: list[AckOutcome] = [None] * len(texts)
-        by_lane: dict[int, list[tuple[int, receipts.Receipt]]] = {}
-        for index, text in enumerate(texts):
+        outcomes: list[AckOutcome] = [None] * len(items)
+        by_lane: dict[int, list[tuple[int, tuple[Receipt, W]]]] = {}
+        for index, (text, wish) in enumerate(items):
             try:
                 receipt = receipts.decode(queue.incarnation, queue.secret, text)
             except InvalidReceipt:
@@ -385,10 +390,10 @@ class Engine:
                 except InvalidReceipt as error:
                     outcomes[index] = error
                     continue
-            by_lane.setdefault(receipt.lane, []).append((index, receipt))
+            by_lane.setdefault(receipt.lane, []).append((index, (receipt, wish)))
         for number, group in by_lane.items():
             try:
-                results = await run(self.memory.lane(queue, number), [receipt for _, receipt in group])
+                results = await run(self.memory.lane(queue, number), [item for _, item in group])
             except StoreError as error:
                 results = [error] * len(group)
             for (index, _), result in zip(group, results, strict=True):
@@ -399,7 +404,3 @@ class Engine:
 def _check_batch(count: int) -> None:
     if not 1 <= count <= limits.BATCH_MESSAGES:
         raise InvalidRequest("messages", f"there must be 1 to {limits.BATCH_MESSAGES} of them, not {count}")
-
-
-def _never_fits() -> AngelhairError:
-    return OutcomeUnknown("every bucket that the message was written to had been finished")

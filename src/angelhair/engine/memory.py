@@ -113,7 +113,7 @@ class Memory:
     def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
         """All lanes, sealed ones too: those whose lease we hold first, the others in turn."""
         self._turn += 1
-        lanes = list(queue.lanes)
+        lanes = queue.read_lanes
         turn = self._turn % len(lanes)
         lanes = lanes[turn:] + lanes[:turn]
         return [self.lane(queue, number) for number in sorted(lanes, key=lambda lane: not self._holds(queue, lane, now))]

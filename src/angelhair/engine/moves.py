@@ -8,7 +8,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import transfer
 from angelhair.engine.bucketed import peek
-from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
 from angelhair.errors import QueueNotFound
@@ -25,7 +25,12 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
         for number in taken:
             del view.exhausted[number]
         target = await _dead_letter_lane(memory, queue, now)
-        if target is not None:
+        view.dead_letters_missing = target is None
+        if target is None:
+            # Nowhere to go: they are delivered on, as if there were no limit (A1).
+            for number in taken:
+                view.schedule(lane.bucket_of(number), now.monotonic_ms)
+        else:
             candidates = [
                 (lane.bucket_of(number), Candidate(number, delivery, revision, None, None, None, 0, None))
                 for number, (delivery, revision) in sorted(taken.items())
@@ -67,7 +72,13 @@ async def _move(
     memory: Memory, lane: Lane, bucket: int, group: Sequence[Candidate], target: Lane, label: str, now: Moment
 ) -> int:
     fresh = memory.identities.fresh
-    moving = await transfer.begin(lane, bucket, group, target, label, fresh(), now)
+    try:
+        moving = await transfer.begin(lane, bucket, group, target, label, fresh(), now)
+    except (QueueGone, LaneSealed):
+        # The target was made again, or has other lanes now. The messages are found again at the next look.
+        memory.distrust(target.account, target.queue)
+        lane.view.schedule(bucket, now.monotonic_ms)
+        return 0
     return await transfer.resume(lane, bucket, moving, _find(memory, now), fresh(), now) if moving else 0
 
 

@@ -12,10 +12,12 @@ The contract, in the words that `tests/contract` checks:
     whose outcome is not known yet. A span that is read in several pages is not a snapshot; its flags are at least as
     old as its rows.
  2. `write` is blind and idempotent: the same rows again change nothing. For two different values under one key the
-    last one by the store's clocks wins, so callers write a key once, or do not care which value stays.
+    last one by the store's clocks wins, so callers write a key once, or do not care which value stays. The rows of
+    one write need not land together.
  3. `change` is all or none. It is applied when every expectation holds at one instant, and no other change of that
     partition comes between the test and the effect. A column that was never set, and every column of an absent row,
-    equals None. A change whose rows are all None and that has no flags set just tests.
+    equals None. A row change whose values are empty only tests; one whose values are None deletes the row. A change
+    names a key once.
  4. A refused change answers with the flags and the rows it names as they were at some instant after the refusal was
     decided. Rows that are absent are left out.
  5. `Unavailable` means that nothing happened and nothing will. `OutcomeUnknown` means that it may have happened, or
@@ -26,7 +28,8 @@ The contract, in the words that `tests/contract` checks:
  9. `time_ms` is the store's idea of wall time, the one behind its write times.
 
 Keys are `int` (64 bits, signed) or `str`, as the table says; values are `int` (64 bits, signed), `str`, `bytes` or
-None. Writing None unsets a column.
+None. Writing None unsets a column, and a column that is None may be left out of what is read: ask with `.get`. A row
+whose columns are all None may be there or not. Rows that were written with a TTL are only ever rewritten whole.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
     findings = Findings(states.flags)
     view = lane.view
     settings = lane.settings
+    limit = settings.max_deliveries if settings.dead_letter_queue and not view.dead_letters_missing else None
     born = {row.key: row.values for row in bodies.rows}
     for row in states.rows:
         number = int(row.key)
@@ -90,7 +91,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
             view.watched.pop(number, None)
             continue
         enqueued_at = _whole(body, "enqueued_at") if body is not None else None
-        if number < marks.purged or _expired(lane, enqueued_at, now, expiring):
+        if is_over(lane, marks, number, body or {}, now, expiring):
             findings.expired += 1
             continue
         delivery, revision = _whole(values, "delivery") or 0, _whole(values, "revision") or 0
@@ -99,7 +100,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         )
         if remaining > 0:
             findings.waiting.append(Wait(number, remaining, delivery == 0))
-        elif settings.max_deliveries is not None and settings.dead_letter_queue and delivery >= settings.max_deliveries:
+        elif limit is not None and delivery >= limit:
             findings.exhausted[number] = (delivery, revision)
         else:
             findings.visible.append(
@@ -111,7 +112,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         enqueued_at = _whole(body, "enqueued_at") or 0
         visible_from = _whole(body, "visible_from")
         delay = visible_from - enqueued_at if visible_from is not None else 0
-        if number < marks.purged or _expired(lane, enqueued_at, now, expiring):
+        if is_over(lane, marks, number, body, now, expiring):
             findings.expired += 1
         elif final:
             findings.unadmitted.append((number, enqueued_at, delay))
@@ -132,8 +133,11 @@ def _remaining(lane: Lane, number: int, revision: int, visible_at: int, duration
     return min(by_wall, max(0, duration - lane.view.watch(number, revision, now)))
 
 
-def _expired(lane: Lane, enqueued_at: int | None, now: Moment, expiring: bool) -> bool:
-    retention = lane.settings.retention_ms
+def is_over(lane: Lane, marks: Marks, number: int, body: Values, now: Moment, expiring: bool) -> bool:
+    """Whether a message was purged or, by a clock that can be trusted, has outlived the queue's retention."""
+    if number < marks.purged:
+        return True
+    retention, enqueued_at = lane.settings.retention_ms, _whole(body, "enqueued_at")
     return expiring and retention is not None and enqueued_at is not None and enqueued_at + retention <= now.wall_ms
 
 

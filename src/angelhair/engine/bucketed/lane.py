@@ -85,8 +85,6 @@ class OpenBucket:
     gaps_looked_ms: int = 0
     passed_since_ms: int | None = None
     """Since when, on our own clock, the sequence was seen beyond this bucket."""
-    waiting: int = 0
-    """Candidates of this bucket in `LaneView.fresh`."""
     contended: bool = False
     """Another server claims here too: read the states with the bodies."""
 
@@ -111,6 +109,8 @@ class LaneView:
     """By id: the revision seen, and since when on our own clock it has not changed (R5)."""
     exhausted: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By id: delivery and revision of messages that have used up their deliveries."""
+    dead_letters_missing: bool = False
+    """The dead-letter queue was not there when last looked for."""
     moving: dict[int, None] = field(default_factory=dict)
     """Ids whose move to another queue seems to stand still."""
     armed: OrderedDict[tuple[int, int], None] = field(default_factory=OrderedDict)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from angelhair import limits
 from angelhair.clock import Moment
+from angelhair.engine.bucketed.examine import is_over
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
 from angelhair.engine.settling import change_settled, expect_decided
 from angelhair.engine.store import Change, Row, Slice, Span, Values
@@ -106,8 +107,8 @@ def _take_in(
         if number > expected:
             opened.gaps.append((expected, number - 1))
         expected = number + 1
-        if row.key not in states and number >= marks.purged:
-            taken += _take_row(lane, bucket, opened, row, now, expiring)
+        if row.key not in states and not is_over(lane, marks, number, row.values, now, expiring):
+            taken += _take_row(lane, bucket, row, now)
     # Without a limit in the way the rest of the span was looked for and is not there.
     end = expected if part.more else span.last + 1
     if span.first >= opened.position:
@@ -119,15 +120,12 @@ def _take_in(
     return taken
 
 
-def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment, expiring: bool) -> int:
+def _take_row(lane: Lane, bucket: int, row: Row, now: Moment) -> int:
     values: Values = row.values
     number = int(row.key)
     enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
     attributes, origin = values.get("attributes"), values.get("origin")
     assert isinstance(enqueued_at, int) and isinstance(body, bytes)
-    retention = lane.settings.retention_ms
-    if expiring and retention is not None and enqueued_at + retention <= now.wall_ms:
-        return 0
     if isinstance(visible_from, int) and visible_from > now.wall_ms:
         remaining = min(visible_from - now.wall_ms, visible_from - enqueued_at)
         lane.view.watch(number, -1, now)
@@ -142,7 +140,6 @@ def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment
         origin if isinstance(origin, str) else None,
     )
     view.fresh.append((bucket, candidate))
-    opened.waiting += 1
     return 1
 
 
@@ -151,10 +148,11 @@ async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:
     # A sealed lane's last bucket gets no more ids: it is passed although it is not full.
     newest = lane.bucket_of(marks.next_id + lane.settings.bucket_size - 1 if lane.sealed else marks.next_id)
     reader = marks.reader
+    waiting = {bucket for bucket, _ in lane.view.fresh} if reader < newest else set()
     while reader < newest:
         opened = lane.view.open.get(reader)
         end = min(lane.first_of(reader + 1), marks.next_id)
-        if opened is None or opened.waiting > 0 or opened.position < end:
+        if opened is None or reader in waiting or opened.position < end:
             break
         if opened.gaps:
             if opened.passed_since_ms is None:

@@ -68,12 +68,7 @@ async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bo
     if len(found) < needed:
         if len(view.fresh) < needed - len(found):
             await read_new(lane, marks, needed - len(found), now, expiring)
-        fresh = _take(view.fresh, needed - len(found))
-        for bucket, _ in fresh:
-            opened = view.open.get(bucket)
-            if opened is not None:
-                opened.waiting -= 1
-        found.extend(fresh)
+        found.extend(_take(view.fresh, needed - len(found)))
     return [item for item in found if item[1].number >= marks.purged and item[0] >= marks.floor]
 
 

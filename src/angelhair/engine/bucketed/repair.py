@@ -23,7 +23,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
-from angelhair.engine.bucketed.examine import Findings, examine
+from angelhair.engine.bucketed.examine import LIGHT, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
 from angelhair.engine.store import Applied, Change, Refused, Span
@@ -63,6 +63,21 @@ async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     for bucket in buckets:
         await _admit_missing(lane, marks, bucket, now)
     return await raise_mark(lane, "settled", marks.settled, ready) and ready < marks.reader
+
+
+async def close_expired(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
+    """Closes the bucket at the reader mark when nobody reads it and all of it has expired or was purged.
+
+    Without this a queue that nobody consumes would keep what its retention says must go.
+    """
+    if lane.first_of(marks.reader + 1) > marks.next_id:
+        return False
+    bodies = lane.bodies(marks.reader)
+    for most in (1, None):
+        (found,) = await lane.store.read([Span(bodies, limit=most, columns=LIGHT)])
+        if not all(is_over(lane, marks, int(row.key), row.values, now, trusted) for row in found.rows):
+            return False
+    return await raise_mark(lane, "reader", marks.reader, marks.reader + 1)
 
 
 async def _full_up_to(lane: Lane, first: int, last: int) -> int:

@@ -9,7 +9,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed.keep import KeepMemory, keep_index
 from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
-from angelhair.engine.bucketed.repair import RepairMemory, finish_low, make_final
+from angelhair.engine.bucketed.repair import RepairMemory, close_expired, finish_low, make_final
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.leases import Lease
 
@@ -34,7 +34,8 @@ async def step(lane: Lane, worker: Worker, now: Moment, trusted: bool) -> tuple[
         # Waiting is watched anew after a takeover: what the last holder had seen is not ours to count.
         worker.fence, worker.repair, worker.index = worker.lease.held_fence, RepairMemory(), KeepMemory()
     marks = await read_marks(lane)
-    busy = await make_final(lane, marks, worker.repair, now)
+    busy = await close_expired(lane, marks, now, trusted)
+    busy = await make_final(lane, marks, worker.repair, now) or busy
     busy = await finish_low(lane, marks, worker.repair, now, trusted) or busy
     busy = await keep_index(lane, marks, worker.index, now, trusted) or busy
     busy = await retire(lane, marks, now, trusted) or busy
