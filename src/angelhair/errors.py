@@ -66,9 +66,7 @@ class QueueExists(RequestError):
     """The name is taken by a queue whose settings differ."""
 
     def __init__(self, account: str, name: str, differing: tuple[str, ...]) -> None:
-        super().__init__(
-            f"queue {name!r} exists in account {account!r} with another value of {', '.join(differing)}"
-        )
+        super().__init__(f"queue {name!r} exists in account {account!r} with another value of {', '.join(differing)}")
         self.differing = differing
 
 

@@ -19,7 +19,7 @@ BATCH_MESSAGES = 1_000
 
 BUCKET_SIZE_MINIMUM = 1
 BUCKET_SIZE_MAXIMUM = 10_000
-"""Messages in a bucket. A bucket is read whole by repair: 10,000 rows are some 60 ms on Cassandra, more would stall it."""
+"""Messages in a bucket. Repair reads a bucket whole: 10,000 rows are some 60 ms on Cassandra, more would stall it."""
 
 LANES_MAXIMUM = 64
 """Lanes of a queue. Each costs two small reads when a receive looks for work."""
@@ -157,11 +157,17 @@ FINISHED_BUCKETS = 256
 DROP_BUCKETS = 32
 """Buckets that one step drops."""
 
+GRAVES = 16
+"""Deleted queues that one step looks at."""
+
+GRAVE_PATIENCE_MS = 600_000
+"""How long a deletion may take before somebody else finishes it, or takes its note for a mistake."""
+
 MOVES = 100
 """Messages that one step moves to another queue."""
 
 CLOCK_ERROR_MS = 5_000
-"""How far a server's clock may be from the store's before it stops expiring and dropping (R5). Also the stated error of A2."""
+"""How far a server's clock may be from the store's before it stops expiring and dropping (R5); the clock error of A2."""
 
 CLOCK_CHECK_MS = 10_000
 """How often a server compares its clock with the store's."""

@@ -18,9 +18,7 @@ Waiting = tuple[Request, Promise[list[PutOutcome]]]
 class Puts:
     """The puts of one queue."""
 
-    def __init__(
-        self, engine: Engine, runtime: Runtime, account: str, name: str, forget: Callable[[], None]
-    ) -> None:
+    def __init__(self, engine: Engine, runtime: Runtime, account: str, name: str, forget: Callable[[], None]) -> None:
         self._engine = engine
         self._runtime = runtime
         self._account = account

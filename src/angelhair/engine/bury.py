@@ -13,28 +13,42 @@ from angelhair.engine.store import Change, Row, RowChange, Span, Store
 
 async def bury_step(store: Store) -> bool:
     """Drops one portion of one deleted queue. True when there is more to do."""
-    (graves,) = await store.read([Span(places.GRAVEYARD, limit=1)])
-    if not graves.rows:
-        return False
-    incarnation = str(graves.rows[0].key)
-    if not await _is_dead(store, graves.rows[0]):
-        # A deletion that was begun and not carried out: the queue lives, and its grave waits empty.
-        await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {}, None)]))
-        return True
-    lanes: list[int] = json.loads(str(graves.rows[0].values["lanes"]))
-    bucket_size = graves.rows[0].values["bucket_size"]
-    assert isinstance(bucket_size, int)
-    for lane in lanes:
-        if await _drop_portion(store, incarnation, lane, bucket_size):
+    (graves,) = await store.read([Span(places.GRAVEYARD, limit=limits.GRAVES)])
+    for grave in graves.rows:
+        if await _is_dead(store, grave):
+            await _bury(store, grave)
             return True
-    if await catalog.drop_lanes(store, incarnation, lanes):
-        await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {}, None)]))
-    return True
+    return False
 
 
 async def _is_dead(store: Store, grave: Row) -> bool:
+    """Whether the grave's queue is gone. A deletion that was begun is finished here if its server did not live to."""
+    incarnation = str(grave.key)
     queue = await catalog.load(store, str(grave.values["account"]), str(grave.values["name"]))
-    return queue is None or queue.incarnation != grave.key
+    if queue is None or queue.incarnation != incarnation:
+        return True
+    buried_at = grave.values["buried_at"]
+    assert isinstance(buried_at, int)
+    if await store.time_ms() - buried_at < limits.GRAVE_PATIENCE_MS:
+        return False
+    if queue.status == catalog.DELETING:
+        await catalog.finish_deleting(store, queue)
+        return True
+    # Dug by somebody who then died before deleting anything: the queue lives.
+    await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {}, None)]))
+    return False
+
+
+async def _bury(store: Store, grave: Row) -> None:
+    incarnation = str(grave.key)
+    lanes: list[int] = json.loads(str(grave.values["lanes"]))
+    bucket_size = grave.values["bucket_size"]
+    assert isinstance(bucket_size, int)
+    for lane in lanes:
+        if await _drop_portion(store, incarnation, lane, bucket_size):
+            return
+    if await catalog.drop_lanes(store, incarnation, lanes):
+        await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {}, None)]))
 
 
 async def _drop_portion(store: Store, incarnation: str, lane: int, bucket_size: int) -> bool:
@@ -42,6 +56,8 @@ async def _drop_portion(store: Store, incarnation: str, lane: int, bucket_size: 
     sequence, pointers = await store.read(
         [Span(places.sequence(incarnation, lane)), Span(places.pointers(incarnation, lane))]
     )
+    if not pointers.rows:
+        return False
     next_id = sequence.rows[0].values.get("next") if sequence.rows else None
     marks = pointer_marks(pointers)
     end = -(-next_id // bucket_size) if isinstance(next_id, int) else 0

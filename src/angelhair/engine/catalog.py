@@ -80,13 +80,21 @@ async def create(
     for _ in range(limits.PUT_ROUNDS):
         existing = await load(store, account, name)
         if existing is not None and existing.status == DELETING:
-            await _finish_deleting(store, existing)
+            await finish_deleting(store, existing)
             existing = None
         if existing is not None:
             return _same_or_raise(existing, settings), False
         queue = Queue(
-            account, name, identities.fresh(), bytes.fromhex(identities.fresh()), settings,
-            dict.fromkeys(range(settings.lanes), OPEN), settings.lanes, 1, now.wall_ms, now.wall_ms,
+            account,
+            name,
+            identities.fresh(),
+            bytes.fromhex(identities.fresh()),
+            settings,
+            dict.fromkeys(range(settings.lanes), OPEN),
+            settings.lanes,
+            1,
+            now.wall_ms,
+            now.wall_ms,
         )
         await make_lanes(store, queue.incarnation, list(queue.lanes))
         row = RowChange(name, {"incarnation": None}, _values_of(queue))
@@ -112,7 +120,7 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
             await make_lanes(store, queue.incarnation, new)
             lanes.update(dict.fromkeys(new, OPEN))
         lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
-        changed = await _replace(store, queue, settings, lanes, made, now)
+        changed = await replace_queue(store, queue, settings, lanes, made, now)
         if changed is not None:
             await _seal(store, changed)
             return changed
@@ -121,17 +129,6 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
             raise QueueNotFound(queue.account, queue.name)
         queue = again
     raise Unavailable("the queue's settings are being changed by others all the time")
-
-
-async def keep_lane(store: Store, queue: Queue, lane: int, now: Moment) -> Queue | None:
-    """A sealed lane has been read to its end: no receive looks into it any more."""
-    return await _replace(store, queue, queue.settings, {**queue.lanes, lane: KEPT}, queue.lanes_made, now)
-
-
-async def forget_lane(store: Store, queue: Queue, lane: int, now: Moment) -> Queue | None:
-    """Takes a lane whose buckets have all been dropped out of the catalog."""
-    lanes = {number: status for number, status in queue.lanes.items() if number != lane}
-    return await _replace(store, queue, queue.settings, lanes, queue.lanes_made, now)
 
 
 async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
@@ -143,7 +140,9 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
         if queue.status == DELETING:
             break
         await _dig_grave(store, queue, now)
-        row = RowChange(name, {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}, {"status": DELETING})
+        row = RowChange(
+            name, {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}, {"status": DELETING}
+        )
         outcome = await change_one(store, Change(places.account_queues(account), [row]))
         if isinstance(outcome, StoreError):
             raise outcome
@@ -153,14 +152,17 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
         if again is None or again.incarnation != queue.incarnation:
             return queue
         queue = again
-    await _finish_deleting(store, queue)
+    await finish_deleting(store, queue)
     return queue
 
 
-async def _finish_deleting(store: Store, queue: Queue) -> None:
+async def finish_deleting(store: Store, queue: Queue) -> None:
     """Anyone may go on with a deletion that its server did not live to finish."""
     changes = [
-        Change(places.sequence(queue.incarnation, lane), [RowChange(places.SEQUENCE_ROW, {"deleted": None}, {"deleted": 1})])
+        Change(
+            places.sequence(queue.incarnation, lane),
+            [RowChange(places.SEQUENCE_ROW, {"deleted": None}, {"deleted": 1})],
+        )
         for lane in queue.lanes
     ]
     for outcome in await change_settled(store, changes):
@@ -172,12 +174,13 @@ async def _finish_deleting(store: Store, queue: Queue) -> None:
 async def _dig_grave(store: Store, queue: Queue, now: Moment) -> None:
     """Before anything is deleted it is written down what will have to be dropped."""
     values: Values = {
-        "account": queue.account, "name": queue.name, "lanes": json.dumps(sorted(queue.lanes)),
-        "bucket_size": queue.settings.bucket_size, "buried_at": now.wall_ms,
+        "account": queue.account,
+        "name": queue.name,
+        "lanes": json.dumps(sorted(queue.lanes)),
+        "bucket_size": queue.settings.bucket_size,
+        "buried_at": now.wall_ms,
     }
-    expect_decided(
-        await change_one(store, Change(places.GRAVEYARD, [RowChange(queue.incarnation, {}, values)]))
-    )
+    expect_decided(await change_one(store, Change(places.GRAVEYARD, [RowChange(queue.incarnation, {}, values)])))
 
 
 async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> None:
@@ -197,14 +200,18 @@ async def drop_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bo
     partitions = []
     for lane in lanes:
         partitions += [
-            places.sequence(incarnation, lane), places.pointers(incarnation, lane), places.leases(incarnation, lane)
+            places.sequence(incarnation, lane),
+            places.pointers(incarnation, lane),
+            places.leases(incarnation, lane),
         ]
     return all(outcome is None for outcome in await store.drop(partitions))
 
 
 async def _seal(store: Store, queue: Queue) -> None:
     changes = [
-        Change(places.sequence(queue.incarnation, lane), [RowChange(places.SEQUENCE_ROW, {"sealed": None}, {"sealed": 1})])
+        Change(
+            places.sequence(queue.incarnation, lane), [RowChange(places.SEQUENCE_ROW, {"sealed": None}, {"sealed": 1})]
+        )
         for lane, status in queue.lanes.items()
         if status == SEALED
     ]
@@ -212,13 +219,21 @@ async def _seal(store: Store, queue: Queue) -> None:
         expect_decided(outcome)
 
 
-async def _replace(
+async def replace_queue(
     store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], lanes_made: int, now: Moment
 ) -> Queue | None:
     """The queue with new settings and lanes; None when somebody else changed it first."""
     changed = Queue(
-        queue.account, queue.name, queue.incarnation, queue.secret, settings, lanes, lanes_made,
-        queue.version + 1, queue.created_at_ms, now.wall_ms,
+        queue.account,
+        queue.name,
+        queue.incarnation,
+        queue.secret,
+        settings,
+        lanes,
+        lanes_made,
+        queue.version + 1,
+        queue.created_at_ms,
+        now.wall_ms,
     )
     expect: Values = {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}
     row = RowChange(queue.name, expect, _values_of(changed))
@@ -234,7 +249,8 @@ async def _replace(
 
 def _same_or_raise(existing: Queue, settings: QueueSettings) -> Queue:
     differing = tuple(
-        field.name for field in fields(settings)
+        field.name
+        for field in fields(settings)
         if getattr(existing.settings, field.name) != getattr(settings, field.name)
     )
     if differing:
@@ -263,7 +279,15 @@ def _values_of(queue: Queue) -> Values:
 def _queue_of(account: str, row: Row) -> Queue:
     values: dict[str, Any] = dict(row.values)
     return Queue(
-        account, str(row.key), values["incarnation"], values["secret"], QueueSettings.from_text(values["settings"]),
+        account,
+        str(row.key),
+        values["incarnation"],
+        values["secret"],
+        QueueSettings.from_text(values["settings"]),
         {int(lane): status for lane, status in json.loads(values["lanes"]).items()},
-        values["lanes_made"], values["version"], values["created_at"], values["changed_at"], values["status"],
+        values["lanes_made"],
+        values["version"],
+        values["created_at"],
+        values["changed_at"],
+        values["status"],
     )

@@ -75,6 +75,7 @@ def _change(item: Keyed, expect: Values, status: str, lane: int, number: int, to
     values: Values = {"status": status, "lane": lane, "id": number, "attempt": token}
     window_seconds = -(-item.lane.settings.dedup_window_ms // 1000)
     return Change(
-        places.idempotency_key(item.lane.incarnation, digest), [RowChange(item.key, expect, values)],
+        places.idempotency_key(item.lane.incarnation, digest),
+        [RowChange(item.key, expect, values)],
         ttl_seconds=window_seconds,
     )

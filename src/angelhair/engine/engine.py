@@ -21,6 +21,7 @@ from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, r
 from angelhair.engine.bucketed.receive import Waiting, receive
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
+from angelhair.engine.lanes import end_lane
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
 from angelhair.engine.receipts import Receipt
@@ -30,7 +31,6 @@ from angelhair.errors import AngelhairError, InvalidReceipt, InvalidRequest, Out
 from angelhair.model import (
     Ask,
     Delivery,
-    MessageId,
     NewMessage,
     Peeked,
     QueueSettings,
@@ -117,9 +117,7 @@ class Engine:
 
         return await self._with_queue(account, name, attempt)
 
-    async def put_reserved(
-        self, reservation: Reservation, messages: Sequence[NewMessage]
-    ) -> list[PutOutcome]:
+    async def put_reserved(self, reservation: Reservation, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """The second half of a put; many may run while further reservations are made."""
         lane = reservation.lane
         now = self.clock.now()
@@ -229,7 +227,9 @@ class Engine:
             for number in queue.read_lanes:
                 if len(found) < most:
                     lane = self.memory.lane(queue, number)
-                    found += await peeking.peek(lane, most - len(found), self.clock.now(), self.memory.clock_is_good(self.clock.now()))
+                    found += await peeking.peek(
+                        lane, most - len(found), self.clock.now(), self.memory.clock_is_good(self.clock.now())
+                    )
             return found
 
         return await self._with_queue(account, name, attempt)
@@ -239,7 +239,14 @@ class Engine:
             total = Stats()
             most = max(2, limits.STATS_BUCKETS // len(queue.lanes))
             for number in queue.read_lanes:
-                total.add(await lane_stats(self.memory.lane(queue, number), self.clock.now(), self.memory.clock_is_good(self.clock.now()), most))
+                total.add(
+                    await lane_stats(
+                        self.memory.lane(queue, number),
+                        self.clock.now(),
+                        self.memory.clock_is_good(self.clock.now()),
+                        most,
+                    )
+                )
             return total
 
         return await self._with_queue(account, name, attempt)
@@ -259,7 +266,9 @@ class Engine:
             for number in queue.lanes:
                 lane = self.memory.lane(queue, number)
                 marks = await read_marks(lane)
-                while marks.purged < marks.next_id and not await raise_mark(lane, "purged", marks.purged, marks.next_id):
+                while marks.purged < marks.next_id and not await raise_mark(
+                    lane, "purged", marks.purged, marks.next_id
+                ):
                     marks = await read_marks(lane)
                 lane.view.fresh.clear()
                 lane.view.again.clear()
@@ -318,11 +327,13 @@ class Engine:
             pause_ms = limits.STEP_MS
             for number in list(queue.lanes):
                 lane = self.memory.lane(queue, number)
-                again_ms, marks = await working.step(lane, self.memory.worker(lane), self.clock.now(), self.memory.clock_is_good(self.clock.now()))
+                again_ms, marks = await working.step(
+                    lane, self.memory.worker(lane), self.clock.now(), self.memory.clock_is_good(self.clock.now())
+                )
                 pause_ms = min(pause_ms, again_ms)
                 await move_exhausted(self.memory, queue, lane, self.clock.now())
                 if lane.sealed and marks is not None:
-                    queue = await self._end_lane(queue, number, marks)
+                    queue = await end_lane(self.memory, queue, number, marks)
             return pause_ms
 
         return await self._with_queue(account, name, attempt)
@@ -338,26 +349,7 @@ class Engine:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
-    async def _end_lane(self, queue: Queue, number: int, marks: Marks) -> Queue:
-        """A sealed lane that is read to its end is kept for its history, then forgotten (R11)."""
-        size = queue.settings.bucket_size
-        if marks.dropped * size >= marks.next_id:
-            changed = await catalog.forget_lane(self.store, queue, number, self.clock.now())
-        elif marks.repair * size >= marks.next_id and queue.lanes[number] == catalog.SEALED:
-            changed = await catalog.keep_lane(self.store, queue, number, self.clock.now())
-        else:
-            return queue
-        if changed is None:
-            self.memory.distrust(queue.account, queue.name)
-            return queue
-        self.memory.remember(changed, self.clock.now())
-        if number not in changed.lanes:
-            await catalog.drop_lanes(self.store, queue.incarnation, [number])
-        return changed
-
-    async def _with_queue(
-        self, account: str, name: str, action: Callable[[Queue], Awaitable[R]]
-    ) -> R:
+    async def _with_queue(self, account: str, name: str, action: Callable[[Queue], Awaitable[R]]) -> R:
         """Runs a verb on the queue; if what was remembered of it proves old, looks it up and runs it again (R6)."""
         for _ in range(limits.RECEIVE_ROUNDS):
             queue = await self.find_queue(account, name)

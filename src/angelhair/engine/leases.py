@@ -40,7 +40,9 @@ class Lease:
         if self.held_fence is not None:
             if self.held(now) and now.monotonic_ms - self._confirmed_ms < self.beat_every_ms:
                 return True
-            return await self._change(store, now, self.holder, self.held_fence, self._beat, self.held_fence, self._beat + 1)
+            return await self._change(
+                store, now, self.holder, self.held_fence, self._beat, self.held_fence, self._beat + 1
+            )
         (found,) = await store.read([Span(self.partition, self.role, self.role)])
         return await self._consider(store, now, found.rows[0].values if found.rows else {})
 
@@ -69,7 +71,14 @@ class Lease:
         return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
 
     async def _change(
-        self, store: Store, now: Moment, holder: str | None, fence: int | None, beat: int | None, new_fence: int, new_beat: int
+        self,
+        store: Store,
+        now: Moment,
+        holder: str | None,
+        fence: int | None,
+        beat: int | None,
+        new_fence: int,
+        new_beat: int,
     ) -> bool:
         outcome = await change_one(store, self._move(holder, fence, beat, self.holder, new_fence, new_beat))
         if isinstance(outcome, Refused):

@@ -94,8 +94,17 @@ class Memory:
             view = self._views[key] = LaneView()
         sealed = queue.lanes.get(number) != catalog.OPEN
         return Lane(
-            self.store, queue.account, queue.name, queue.incarnation, queue.secret, queue.settings,
-            number, sealed, self.server, self.clock, view,
+            self.store,
+            queue.account,
+            queue.name,
+            queue.incarnation,
+            queue.secret,
+            queue.settings,
+            number,
+            sealed,
+            self.server,
+            self.clock,
+            view,
         )
 
     def known_lane(self, queue: Queue, number: int) -> Lane:
@@ -116,7 +125,9 @@ class Memory:
         lanes = queue.read_lanes
         turn = self._turn % len(lanes)
         lanes = lanes[turn:] + lanes[:turn]
-        return [self.lane(queue, number) for number in sorted(lanes, key=lambda lane: not self._holds(queue, lane, now))]
+        return [
+            self.lane(queue, number) for number in sorted(lanes, key=lambda lane: not self._holds(queue, lane, now))
+        ]
 
     def worker(self, lane: Lane) -> Worker:
         return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))

@@ -60,7 +60,9 @@ async def redrive_lane(
             targets[destination] = candidates
         else:
             for number, origin in (await peek.origins(lane, bucket, candidates)).items():
-                targets.setdefault(origin.split("/")[1], []).extend(item for item in candidates if item.number == number)
+                targets.setdefault(origin.split("/")[1], []).extend(
+                    item for item in candidates if item.number == number
+                )
         for name, group in targets.items():
             target_queue = await memory.find_queue(queue.account, name, now)
             target = memory.lane_for_put(target_queue, now)

@@ -1,6 +1,6 @@
 """Where things lie: the one file that spells partition and row keys.
 
-Every key carries the queue's incarnation (R6), so that a queue made again under its name shares no row with the old one.
+Every key carries the queue's incarnation (R6): a queue made again under its name shares no row with the old one.
 """
 
 from angelhair import limits

@@ -12,8 +12,17 @@ QUEUES = Table(
     "queues",
     conditional=True,
     key=str,
-    columns={"incarnation": str, "secret": bytes, "settings": str, "lanes": str, "lanes_made": int, "status": str,
-             "created_at": int, "changed_at": int, "version": int},
+    columns={
+        "incarnation": str,
+        "secret": bytes,
+        "settings": str,
+        "lanes": str,
+        "lanes_made": int,
+        "status": str,
+        "created_at": int,
+        "changed_at": int,
+        "version": int,
+    },
 )
 """The catalog. Partition: an account. Row: a queue's name."""
 
@@ -56,9 +65,19 @@ STATES = Table(
     "states",
     conditional=True,
     key=int,
-    columns={"delivery": int, "revision": int, "visible_at": int, "duration": int, "claim": str,
-             "first_delivered_at": int, "settled": str, "settled_at": int, "moving_to": str, "moving_at": int,
-             "body": bytes},
+    columns={
+        "delivery": int,
+        "revision": int,
+        "visible_at": int,
+        "duration": int,
+        "claim": str,
+        "first_delivered_at": int,
+        "settled": str,
+        "settled_at": int,
+        "moving_to": str,
+        "moving_at": int,
+        "body": bytes,
+    },
     flags={"opened": int, "final": int, "finished": int, "finished_at": int, "admitted": int},
 )
 """What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""

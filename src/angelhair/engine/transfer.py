@@ -57,7 +57,10 @@ async def begin(
     first = await put.reserve(target, len(candidates), attempt)
     moving: list[int] = []
     pending = [
-        (candidate, Target(label, target.account, target.queue, target.incarnation, target.number, first + index).to_text())
+        (
+            candidate,
+            Target(label, target.account, target.queue, target.incarnation, target.number, first + index).to_text(),
+        )
         for index, candidate in enumerate(candidates)
     ]
     while pending:
@@ -103,9 +106,7 @@ def _free(candidate: Candidate, row: Values) -> bool:
     return row.get("revision") == candidate.revision and row.get("settled") is None
 
 
-async def resume(
-    source: Lane, bucket: int, numbers: Sequence[int], find: FindLane, attempt: str, now: Moment
-) -> int:
+async def resume(source: Lane, bucket: int, numbers: Sequence[int], find: FindLane, attempt: str, now: Moment) -> int:
     """Steps 3 and 4 for rows that are moving; returns how many arrived."""
     first, last = min(numbers), max(numbers)
     bodies, states = await source.store.read(
@@ -138,7 +139,8 @@ async def _resume_one(
         if isinstance(written.outcomes.get(target.number), MessageId):
             settle: Values = {"settled": target.label, "settled_at": now.wall_ms}
             outcome = await change_one(
-                source.store, Change(source.states(bucket), [RowChange(number, {"settled": MOVING, "moving_to": to}, settle)])
+                source.store,
+                Change(source.states(bucket), [RowChange(number, {"settled": MOVING, "moving_to": to}, settle)]),
             )
             return isinstance(outcome, Applied | Refused)
         if not written.again:
@@ -168,8 +170,12 @@ async def _alive(lane: Lane) -> bool:
 async def _give_back(source: Lane, bucket: int, number: int, to: str, revision: int, now: Moment) -> None:
     """The target is gone: the message is visible again where it was."""
     values: Values = {
-        "settled": None, "moving_to": None, "moving_at": None, "revision": revision + 1,
-        "visible_at": now.wall_ms, "duration": 0,
+        "settled": None,
+        "moving_to": None,
+        "moving_at": None,
+        "revision": revision + 1,
+        "visible_at": now.wall_ms,
+        "duration": 0,
     }
     row = RowChange(number, {"settled": MOVING, "moving_to": to}, values)
     await change_one(source.store, Change(source.states(bucket), [row]))

@@ -52,7 +52,7 @@ class Inspector:
                 [Span(places.sequence(queue.incarnation, lane)), Span(places.pointers(queue.incarnation, lane))]
             )
             next_id = sequence.rows[0].values.get("next") if sequence.rows else None
-            if isinstance(next_id, int):
+            if isinstance(next_id, int) and pointers.rows:
                 marks[lane] = pointer_marks(pointers)._replace(next_id=next_id)
                 await self._judge(queue.incarnation, lane, marks[lane])
         return marks

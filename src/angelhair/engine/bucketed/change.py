@@ -61,8 +61,11 @@ async def _change_once(
     """One read and one conditional write per message; messages missing from the answer are to be tried again."""
     spans = [
         Span(
-            lane.states(lane.bucket_of(item.receipt.number)), item.receipt.number, item.receipt.number,
-            None, ("delivery", "revision", "settled", "claim"),
+            lane.states(lane.bucket_of(item.receipt.number)),
+            item.receipt.number,
+            item.receipt.number,
+            None,
+            ("delivery", "revision", "settled", "claim"),
         )
         for _, item in batch
     ]
@@ -76,7 +79,11 @@ async def _change_once(
     for (index, item), part in zip(batch, found, strict=True):
         row = part.rows[0].values if part.rows else {}
         revision = row.get("revision")
-        if row.get("delivery") != item.receipt.delivery or row.get("settled") is not None or not isinstance(revision, int):
+        if (
+            row.get("delivery") != item.receipt.delivery
+            or row.get("settled") is not None
+            or not isinstance(revision, int)
+        ):
             results[index] = StaleReceipt("the message has been delivered again, moved or settled since")
             continue
         changes.append(_change(lane, item, revision, f"{attempt}.{index}", now))

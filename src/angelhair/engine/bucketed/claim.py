@@ -1,8 +1,8 @@
 """Claim: one conditional write per bucket takes a group of messages for their consumers (A2, A3).
 
-A first delivery is conditioned on the absence of a state row and on the bucket's flags: `opened`, which a dropped bucket
-has lost, and not `final`. A later delivery is conditioned on the row's revision. When a group is refused because of some rows, the answer says which; they are left out and the rest
-goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
+A first delivery is conditioned on the absence of a state row and on the bucket's flags: `opened`, which a dropped
+bucket has lost, and not `final`. A later delivery is conditioned on the row's revision. When a group is refused
+because of some rows, the answer says which; they are left out and the rest goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
         groups = [(bucket, list(rows.values())[: limits.CHANGE_ROWS]) for bucket, rows in pending.items() if rows]
         if not groups:
             break
-        outcomes = await change_settled(lane.store, [_change(lane, bucket, rows, token, now) for bucket, rows in groups])
+        outcomes = await change_settled(
+            lane.store, [_change(lane, bucket, rows, token, now) for bucket, rows in groups]
+        )
         for (bucket, group), outcome in zip(groups, outcomes, strict=True):
             if isinstance(outcome, Applied):
                 taken = group

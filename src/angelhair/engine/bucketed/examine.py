@@ -66,7 +66,13 @@ async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Find
 
 
 _STATE_COLUMNS = (
-    "delivery", "revision", "visible_at", "duration", "first_delivered_at", "settled", "moving_at",
+    "delivery",
+    "revision",
+    "visible_at",
+    "duration",
+    "first_delivered_at",
+    "settled",
+    "moving_at",
 )
 
 
@@ -104,7 +110,9 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
             findings.exhausted[number] = (delivery, revision)
         else:
             findings.visible.append(
-                Candidate(number, delivery, revision, _whole(values, "first_delivered_at"), None, None, enqueued_at or 0, None)
+                Candidate(
+                    number, delivery, revision, _whole(values, "first_delivered_at"), None, None, enqueued_at or 0, None
+                )
             )
     final = states.flags.get("final") is not None
     for key, body in born.items():

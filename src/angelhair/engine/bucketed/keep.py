@@ -19,7 +19,7 @@ class KeepMemory:
 
 
 async def keep_index(lane: Lane, marks: Marks, memory: KeepMemory, now: Moment, expiring: bool) -> bool:
-    """Raises the mark, visits the buckets of the rows behind it and gives the unfinished ones new rows. True for more."""
+    """Raises the mark, visits the buckets of the rows behind it, gives the unfinished ones new rows. True for more."""
     done, raised = marks.wake_done, marks.wake_raised
     if done == raised:
         if memory.kept_ms is not None and now.monotonic_ms - memory.kept_ms < limits.WAKE_STEP_MS:

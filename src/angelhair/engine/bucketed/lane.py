@@ -181,7 +181,7 @@ class Lane:
     server: str
     """Which server this is: its wake rows carry the name."""
     clock: Clock
-    """For what must be dated after a store call, not before it: watching (R5) and the beginning of invisibility (A2)."""
+    """For what must be dated after a store call, not before it: watching (R5), the beginning of invisibility (A2)."""
     view: LaneView
 
     def bucket_of(self, number: int) -> int:
@@ -223,6 +223,9 @@ def marks_of(lane: Lane, sequence: Slice, pointers: Slice) -> Marks:
 
 
 def pointer_marks(pointers: Slice) -> Marks:
+    """The marks in a lane's partition. A lane has all of them as long as it lives; without any it is gone."""
+    if not pointers.rows:
+        raise QueueGone("the lane has been dropped")
     found = {row.key: row.values["value"] for row in pointers.rows}
     values = [found.get(name, 0) for name in POINTER_NAMES]
     return Marks(0, *[value if isinstance(value, int) else 0 for value in values])

@@ -124,6 +124,9 @@ async def _confirm(
         marks = pointer_marks(pointers)
         if delayed:
             await _arm_behind(lane, arrived, marks.wake_raised)
+    except QueueGone:
+        # The lane was read to its end and dropped while this put slept: what it wrote there, nobody will read.
+        return [item for items in arrived.values() for item in items]
     except StoreError as error:
         for items in arrived.values():
             outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
@@ -144,13 +147,13 @@ async def _admit_own(
     arrivals = [Arrival(item.number, item.enqueued_at, _delay(lane, item.message)) for item in items]
     try:
         left_out = await admit(lane, bucket, arrivals, now)
+    except QueueGone:
+        return items
     except StoreError as error:
         outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
         return []
     again = [item for item in items if item.number in left_out]
-    outcomes.update(
-        (item.number, MessageId(lane.number, item.number)) for item in items if item.number not in left_out
-    )
+    outcomes.update((item.number, MessageId(lane.number, item.number)) for item in items if item.number not in left_out)
     return again
 
 

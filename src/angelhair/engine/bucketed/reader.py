@@ -51,7 +51,9 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     if not unknown:
         return
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
-    await flag_opened(lane, [bucket for bucket, part in zip(unknown, found, strict=True) if not part.flags.get("opened")])
+    await flag_opened(
+        lane, [bucket for bucket, part in zip(unknown, found, strict=True) if not part.flags.get("opened")]
+    )
     for bucket, states in zip(unknown, found, strict=True):
         first = lane.first_of(bucket)
         opened = OpenBucket(first)
@@ -95,8 +97,15 @@ def _spans(lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, wanted: in
 
 
 def _take_in(
-    lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, span: Span, part: Slice, states: set[int | str],
-    now: Moment, expiring: bool,
+    lane: Lane,
+    marks: Marks,
+    bucket: int,
+    opened: OpenBucket,
+    span: Span,
+    part: Slice,
+    states: set[int | str],
+    now: Moment,
+    expiring: bool,
 ) -> int:
     """Notes what a span brought; returns how many candidates came of it."""
     assert isinstance(span.first, int) and isinstance(span.last, int)
@@ -134,7 +143,11 @@ def _take_row(lane: Lane, bucket: int, row: Row, now: Moment) -> int:
     view = lane.view
     view.average_body_bytes = (view.average_body_bytes * 15 + len(body)) // 16
     candidate = Candidate(
-        number, None, None, None, body,
+        number,
+        None,
+        None,
+        None,
+        body,
         attributes if isinstance(attributes, str) else None,
         enqueued_at,
         origin if isinstance(origin, str) else None,

@@ -38,9 +38,7 @@ class Waiting:
         return self.ask.messages - len(self.deliveries)
 
 
-async def receive(
-    lane: Lane, group: Sequence[Waiting], identities: Identities, now: Moment, expiring: bool
-) -> None:
+async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, now: Moment, expiring: bool) -> None:
     """Serves the group from this lane as far as it goes. Raises only what concerns the whole group."""
     marks = await read_marks(lane)
     await wake.look_for_due(lane, marks, now)
@@ -61,9 +59,15 @@ async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bo
     """Up to `needed` candidates, those that were delivered before in front."""
     view = lane.view
     if len(view.again) < needed:
-        for bucket in view.take_due(now, limits.EXAMINED_BUCKETS):
-            if bucket >= marks.repair and bucket not in view.finished:
-                await _look_into(lane, marks, bucket, now, expiring)
+        due = view.take_due(now, limits.EXAMINED_BUCKETS)
+        try:
+            while due:
+                if due[0] >= marks.repair and due[0] not in view.finished:
+                    await _look_into(lane, marks, due[0], now, expiring)
+                due.pop(0)
+        finally:
+            for bucket in due:
+                view.schedule(bucket, now.monotonic_ms)
     found = _take(view.again, needed)
     if len(found) < needed:
         if len(view.fresh) < needed - len(found):
@@ -160,9 +164,7 @@ async def _bodies_of(lane: Lane, claims: Claims) -> dict[int, dict[str, Value]]:
     return bodies
 
 
-def _collect(
-    bodies: dict[int, dict[str, Value]], rows: Sequence[Row], states: Sequence[Row], wanted: set[int]
-) -> None:
+def _collect(bodies: dict[int, dict[str, Value]], rows: Sequence[Row], states: Sequence[Row], wanted: set[int]) -> None:
     changed = {row.key: row.values.get("body") for row in states}
     for row in rows:
         if row.key in wanted:
@@ -174,7 +176,12 @@ def _collect(
 
 def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment) -> Delivery | None:
     candidate = wish.candidate
-    body, attributes, origin, enqueued_at = candidate.body, candidate.attributes, candidate.origin, candidate.enqueued_at
+    body, attributes, origin, enqueued_at = (
+        candidate.body,
+        candidate.attributes,
+        candidate.origin,
+        candidate.enqueued_at,
+    )
     if body is None:
         if row is None:
             return None

@@ -94,9 +94,7 @@ async def _full_up_to(lane: Lane, first: int, last: int) -> int:
 
 
 async def _set_flags(lane: Lane, buckets: range) -> None:
-    changes = [
-        Change(lane.states(bucket), expect_flags={"final": None}, set_flags={"final": 1}) for bucket in buckets
-    ]
+    changes = [Change(lane.states(bucket), expect_flags={"final": None}, set_flags={"final": 1}) for bucket in buckets]
     for outcome in await change_settled(lane.store, changes):
         if isinstance(outcome, StoreError):
             raise outcome

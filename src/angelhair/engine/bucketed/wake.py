@@ -38,9 +38,7 @@ def entries(lane: Lane, rows: Iterable[tuple[int, int, int]]) -> list[Write]:
     for slot, bucket, patience_ms in rows:
         row = Row(places.wake_row(slot, bucket, lane.server), {"patience": patience_ms})
         by_period.setdefault(places.wake_period(slot), []).append(row)
-    return [
-        Write(places.wakes(lane.incarnation, lane.number, period), rows) for period, rows in by_period.items()
-    ]
+    return [Write(places.wakes(lane.incarnation, lane.number, period), rows) for period, rows in by_period.items()]
 
 
 async def arm(lane: Lane, times: Iterable[tuple[int, int]]) -> None:

@@ -1,0 +1,45 @@
+"""The end of a lane: sealed, read to its end, kept for its history, forgotten (R11)."""
+
+from __future__ import annotations
+
+from angelhair.engine import catalog, places
+from angelhair.engine.bucketed.lane import Marks
+from angelhair.engine.catalog import Queue
+from angelhair.engine.memory import Memory
+from angelhair.engine.settling import change_one
+from angelhair.engine.store import Applied, Change, RowChange
+
+
+async def end_lane(memory: Memory, queue: Queue, number: int, marks: Marks) -> Queue:
+    """Takes a sealed lane one stage further if it is ready; returns the queue as it is then."""
+    size = queue.settings.bucket_size
+    if marks.dropped * size >= marks.next_id:
+        lanes = {lane: status for lane, status in queue.lanes.items() if lane != number}
+    elif marks.repair * size >= marks.next_id and queue.lanes[number] == catalog.SEALED:
+        lanes = {**queue.lanes, number: catalog.KEPT}
+    else:
+        return queue
+    if not await _seal_at(memory, queue, number, marks.next_id):
+        return queue
+    now = memory.clock.now()
+    changed = await catalog.replace_queue(memory.store, queue, queue.settings, lanes, queue.lanes_made, now)
+    if changed is None:
+        memory.distrust(queue.account, queue.name)
+        return queue
+    memory.remember(changed, now)
+    if number not in lanes:
+        periods = range(marks.wake_dropped, places.wake_period(marks.wake_raised) + 2)
+        await memory.store.drop([places.wakes(queue.incarnation, number, period) for period in periods])
+        await catalog.drop_lanes(memory.store, queue.incarnation, [number])
+    return changed
+
+
+async def _seal_at(memory: Memory, queue: Queue, number: int, next_id: int) -> bool:
+    """Seals the lane for good, provided that no id was taken beyond `next_id`.
+
+    The catalog's word is not enough: whoever sealed the lane may have died in between, and a server that did not hear
+    of it may have put something more.
+    """
+    row = RowChange(places.SEQUENCE_ROW, {"next": next_id, "deleted": None}, {"sealed": 1})
+    change = Change(places.sequence(queue.incarnation, number), [row])
+    return isinstance(await change_one(memory.store, change), Applied)
