@@ -167,7 +167,7 @@ MOVES = 100
 """Messages that one step moves to another queue."""
 
 CLOCK_ERROR_MS = 5_000
-"""How far a server's clock may be from the store's before it stops expiring and dropping (R5); the clock error of A2."""
+"""How far a server's clock may be from the store's before it stops expiring and dropping (R5); the error of A2."""
 
 CLOCK_CHECK_MS = 10_000
 """How often a server compares its clock with the store's."""

@@ -33,10 +33,10 @@ def add_to(commands: Any) -> None:
         "tour",
         help="see what a queue does, step by step, on the embedded store",
         description="Plays a queue's life on a SQLite file: put, receive, ack, a stale receipt, a time-out, a server "
-        "killed with -9, a late write, a queue deleted and made again. Each step is checked; exits with 1 if one is not "
-        "as told.",
+        "killed with -9, a late write, a queue deleted and made again. Each step is checked; exits with 1 if one is "
+        "not as told.",
     )
-    parser.add_argument("--data", type=Path, metavar="DIR", help="keep the file in DIR (default: a temporary directory)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="keep the file in DIR (default: a temporary one)")
     parser.add_argument(
         "--fast", action="store_true", help="no pauses, and where the tour would wait the engine's clock is put forward"
     )

@@ -2,7 +2,8 @@
 
 A first delivery is conditioned on the absence of a state row and on the bucket's flags: `opened`, which a dropped
 bucket has lost, and not `final`. A later delivery is conditioned on the row's revision. When a group is refused
-because of some rows, the answer says which; they are left out and the rest goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
+because of some rows, the answer says which; they are left out and the rest goes again. The claim's token tells
+our own claim, of unknown outcome at first, from somebody else's.
 """
 
 from __future__ import annotations
