@@ -5,8 +5,9 @@
 NAME_LENGTH = 80
 """Characters in a queue or account name: SQS's limit, so that every name works through every door."""
 
-BODY_BYTES = 16 * 1024 * 1024
-"""A message body. Cassandra refuses mutations above half a commit log segment (16 MiB of the default 32)."""
+BODY_BYTES = 8 * 1024 * 1024
+"""A message body. Cassandra refuses mutations near half a commit log segment (16 MiB of the default 32, less with a
+small heap), and a changed body shares its mutation with conditions: half of that leaves room."""
 
 ATTRIBUTES_BYTES = 256 * 1024
 """A message's attributes, as text."""

@@ -78,8 +78,8 @@ def test_row_04_a_request_that_starts_late_is_refused_by_its_condition(
             Change(row, [RowChange("naive", {}, values)]),
         ]
 
-    async def found() -> dict[Key, Values]:
-        (slice_,) = await world.store.read([Span(row)])
+    async def found(store: Store) -> dict[Key, Values]:
+        (slice_,) = await store.read([Span(row)])
         return dict(slice_.rows)
 
     async def test() -> None:
@@ -101,16 +101,16 @@ def test_row_04_a_request_that_starts_late_is_refused_by_its_condition(
                 # This one finds the frozen node silent and uses the others.
                 for change in both(1, "in time"):
                     assert await settled(other, change)
-            assert {values["attempt"] for values in (await found()).values()} == {"in time"}
+                assert {values["attempt"] for values in (await found(other)).values()} == {"in time"}
 
-            shaken_cluster.resume(coordinator)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while (await found())["naive"]["attempt"] != "late":
-                    await asyncio.sleep(0.2)
-            # The trap has sprung: a write that its sender had given up undid a newer one, where nothing guarded it.
-            # One more through that coordinator, which takes a partition's writes in turn: so the guarded one is done.
-            assert await settled(hasty, Change(row, [RowChange("last", {}, {"next": 1, "attempt": "last"})]))
-            assert (await found())[guarded_row] == {"next": 2, "attempt": "in time"}
+                shaken_cluster.resume(coordinator)
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while (await found(other))["naive"]["attempt"] != "late":
+                        await asyncio.sleep(0.2)
+                # The trap has sprung: a write that its sender had given up undid a newer one, where nothing guarded it.
+                # One more through that coordinator, which takes a partition's writes in turn: the guarded one is done.
+                assert await settled(hasty, Change(row, [RowChange("last", {}, {"next": 1, "attempt": "last"})]))
+                assert (await found(other))[guarded_row] == {"next": 2, "attempt": "in time"}
 
     world.run(test)
 

@@ -21,7 +21,7 @@ from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone, pointer_marks
 from angelhair.engine.settling import change_one, read_surely, write_through
-from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Write
+from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Value, Write
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
 from angelhair.model import MessageId, NewMessage
 
@@ -169,18 +169,16 @@ async def _arm_behind(lane: Lane, arrived: dict[int, list[Placed]], raised: int)
 
 
 def _row(lane: Lane, item: Placed) -> Row:
+    """Only what is there: on Cassandra every None written would be a tombstone that readers have to step over."""
     message = item.message
-    delay = _delay(lane, message)
-    return Row(
-        item.number,
-        {
-            "body": message.body,
-            "attributes": message.attributes,
-            "enqueued_at": item.enqueued_at,
-            "visible_from": item.enqueued_at + delay if delay else None,
-            "origin": message.origin,
-        },
-    )
+    values: dict[str, Value] = {"body": message.body, "enqueued_at": item.enqueued_at}
+    if delay := _delay(lane, message):
+        values["visible_from"] = item.enqueued_at + delay
+    if message.attributes is not None:
+        values["attributes"] = message.attributes
+    if message.origin is not None:
+        values["origin"] = message.origin
+    return Row(item.number, values)
 
 
 def _delay(lane: Lane, message: NewMessage) -> int:

@@ -1,5 +1,6 @@
-"""R7: nothing is delivered more often than allowed, and what is moved arrives under one id only."""
+"""R7: nothing is delivered more often than allowed, what is moved arrives under one id only, what is acked is not moved."""
 
+from angelhair.simulation.history import CONFIRMED
 from angelhair.simulation.outcome import Outcome
 
 
@@ -15,4 +16,22 @@ def dead_letters(outcome: Outcome) -> list[str]:
             # Ids begin anew when a queue is made again; bodies do not.
             arrived.setdefault((delivery.origin, delivery.body), set()).add(delivery.id)
     violations += [f"{body} of {origin} arrived as {sorted(ids)}" for (origin, body), ids in arrived.items() if len(ids) > 1]
-    return violations
+    return violations + _acked_and_moved(outcome)
+
+
+def _acked_and_moved(outcome: Outcome) -> list[str]:
+    """A move kills the message's receipts, and an ack settles it for good: only one of the two can have happened."""
+    history = outcome.history
+    winning = {ack.receipt for ack in history.acks if ack.outcome == CONFIRMED}
+    # Redriven messages have new ids and the old bodies: id and body together name one message.
+    acked = {
+        (delivery.id, delivery.body)
+        for delivery in history.deliveries
+        if delivery.queue == outcome.queue and delivery.receipt in winning
+    }
+    return [
+        f"{delivery.body} was acked as {origin} and arrived as {delivery.id}"
+        for delivery in history.deliveries
+        if delivery.queue == outcome.dead_letter_queue
+        and (origin := delivery.origin.rpartition("/")[2], delivery.body) in acked
+    ]

@@ -1,6 +1,6 @@
-"""A2: a delivered message stays invisible for its time-out, within the clocks' error."""
+"""A2, A10: a delivered message stays invisible for its time-out, a delayed one for its delay, within the clocks' error."""
 
-from angelhair.simulation.history import Delivered
+from angelhair.simulation.history import Delivered, History
 from angelhair.simulation.outcome import Outcome
 
 MILLISECOND_US = 1_000
@@ -28,4 +28,17 @@ def visibility(outcome: Outcome) -> list[str]:
                     f"{first.id}: delivery {first.number} at {first.asked_us} us for {first.visibility_ms} ms, "
                     f"delivery {second.number} at {second.answered_us} us"
                 )
-    return violations
+    return violations + _too_early(history, error_us)
+
+
+def _too_early(history: History, error_us: int) -> list[str]:
+    """First deliveries before the delay was over. A repeated put may have landed the first time."""
+    earliest: dict[str, int] = {}
+    for put in history.puts:
+        visible_us = put.started_us + put.delay_ms * MILLISECOND_US
+        earliest[put.body] = min(earliest.get(put.body, visible_us), visible_us)
+    return [
+        f"{delivery.id}: delivered at {delivery.answered_us} us, delayed until {earliest[delivery.body]} us"
+        for delivery in history.deliveries
+        if delivery.answered_us < earliest.get(delivery.body, 0) - error_us
+    ]

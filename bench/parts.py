@@ -1,0 +1,184 @@
+"""The parts of the proof. Each does what is still missing, adds its figures to what is kept, and names each failure."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from angelhair.simulation import campaign
+from bench.here import ROOT
+from bench.keeping import Kept, Portion, Progress
+from tests.costs.clocks import StillClock
+from tests.costs.passing import EARLY, WINDOW, differences, in_memory, in_sqlite, pass_through
+from tests.killed.lives import live_and_die
+from tests.unit.sqlite.killing import kill_repeatedly
+from tests.unit.sqlite.power_loss import lose_power
+
+SEEDS_PORTION = 1_000
+KILLS_PORTION = 50
+STATES_PORTION = 1_000
+"""What is lost at most when a run is cut off: a few minutes."""
+
+SHOWN_FAILURES = 20
+
+FLAT_TOLERATED = 0.05
+"""The bar: within 5 %."""
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """How much is to be proved; the defaults are the bars."""
+
+    seeds: int = 20_000
+    kills: int = 500
+    power_losses: int = 20_000
+    cluster_kills: int = 10
+    flat: int = 1_000_000
+    processes: int | None = None
+    """At once, for what can be done beside each other; None takes all cores."""
+
+
+Part = Callable[[Kept, Amounts, Progress], None]
+
+
+def seeds(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Simulated worlds full of faults; no promise may be broken in any of them."""
+    while (first := kept.figures.get("seeds", 0)) < amounts.seeds:
+        portion = range(first, min(amounts.seeds, first + SEEDS_PORTION))
+
+        def tell(played: campaign.Campaign, first: int = first) -> None:
+            failed = len(kept.failures) + len(played.failed)
+            progress(f"{first + played.seeds} of {amounts.seeds} seeds, {failed} failed")
+
+        with Portion(kept):
+            played = campaign.play(portion, amounts.processes, tell)
+            for name in ("seeds", "operations", "faults", "steps"):
+                kept.add(name, getattr(played, name))
+            kept.figures["kinds of faults"] = sorted({*kept.figures.get("kinds of faults", []), *played.kinds})
+            kept.failures += [
+                f"{campaign.replay_line(seed)}: {violations[0]}" for seed, violations in sorted(played.failed.items())
+            ]
+
+
+def mutants(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """The engine broken on purpose, in every way that is known; each must be caught."""
+    if "mutants caught" in kept.figures:
+        return
+    progress("running")
+    with Portion(kept), tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "mutants.xml"
+        command = [sys.executable, "-m", "pytest", "--quiet", f"--junitxml={results}", "-n",
+                   str(amounts.processes or os.cpu_count() or 1), "tests/simulation/mutants"]
+        said = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+        cases = list(xml.etree.ElementTree.parse(results).iter("testcase")) if results.exists() else []
+        missed = [case.get("name", "?") for case in cases if any(part.tag in ("failure", "error") for part in case)]
+        kept.figures["mutants caught"] = len(cases) - len(missed)
+        kept.failures += [f"not caught: {name}" for name in missed]
+        if said.returncode != 0 and not missed or not cases:
+            kept.failures.append(f"the mutants could not be run: {(said.stdout + said.stderr).strip()[-500:]}")
+
+
+def sqlite_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """kill -9 of a process that works on a SQLite file: the bare store, and a whole server under load."""
+    while (done := kept.figures.get("kills of the store", 0)) < amounts.kills:
+        progress(f"the store, {done} of {amounts.kills} kills, {len(kept.failures)} failures")
+        with Portion(kept), tempfile.TemporaryDirectory() as folder:
+            store = kill_repeatedly(Path(folder), min(KILLS_PORTION, amounts.kills - done), seed=done)
+            kept.add("kills of the store", store.rounds)
+            kept.add("of them at work", store.killed_at_work)
+            kept.add("writes confirmed", store.confirmed)
+            kept.failures += store.broken[:SHOWN_FAILURES]
+    while (done := kept.figures.get("kills of a server", 0)) < amounts.kills:
+        progress(f"a server under load, {done} of {amounts.kills} kills, {len(kept.failures)} failures")
+        with Portion(kept), tempfile.TemporaryDirectory() as folder:
+            server = live_and_die(Path(folder) / "killed.db", min(KILLS_PORTION, amounts.kills - done), seed=done)
+            kept.add("kills of a server", server.lives)
+            kept.add("of them under load", server.killed_at_work)
+            kept.add("puts confirmed", server.account.confirmed)
+            kept.add("puts of unknown outcome", server.account.unknown)
+            kept.add("messages delivered", server.account.delivered)
+            kept.add("delivered again", server.account.duplicates)
+            kept.add("messages acked", server.account.acked)
+            kept.add("messages lost", len(server.account.lost))
+            kept.failures += server.account.broken[:SHOWN_FAILURES]
+
+
+def power_loss(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """The SQLite file as it may look after the power failed; and the control without syncs, which must lose."""
+    while (done := kept.figures.get("states rebuilt", 0)) < amounts.power_losses:
+        progress(f"{done} of {amounts.power_losses} states, {len(kept.failures)} failures")
+        with Portion(kept), tempfile.TemporaryDirectory() as folder:
+            lost = lose_power(Path(folder), min(STATES_PORTION, amounts.power_losses - done), seed=done)
+            kept.add("states rebuilt", lost.states)
+            kept.add("confirmations checked", lost.confirmed)
+            kept.add("states with a loss", lost.broken_states)
+            kept.failures += lost.complaints[:SHOWN_FAILURES]
+    if "control: states rebuilt with synchronous=NORMAL" not in kept.figures:
+        progress("the control")
+        with Portion(kept), tempfile.TemporaryDirectory() as folder:
+            control = lose_power(Path(folder), min(STATES_PORTION, amounts.power_losses), durability="normal")
+            kept.figures["control: states rebuilt with synchronous=NORMAL"] = control.states
+            kept.figures["control: states with a loss"] = control.broken_states
+            if not control.broken_states:
+                kept.failures.append("the control lost nothing: the experiment shows nothing")
+
+
+def cluster_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """All three nodes killed -9 at once; with the periodic commit log as the control, which must lose."""
+    from bench import cluster_kills as killing
+
+    for stage in killing.STAGES:
+        if kept.figures.get(f"{stage.title}: kills of all nodes", 0) < (1 if stage.control else amounts.cluster_kills):
+            progress(stage.title)
+            with Portion(kept):
+                kept.figures.update(
+                    {f"{stage.title}: {name}": figure for name, figure in stage.run(amounts.cluster_kills, progress).items()}
+                )
+                broken = kept.figures[f"{stage.title}: lost"] + kept.figures.get(f"{stage.title}: other complaints", 0)
+                if bool(broken) != stage.control:
+                    kept.failures.append(
+                        f"{stage.title}: nothing was lost, so the experiment shows nothing"
+                        if stage.control
+                        else f"{stage.title}: {broken} promises broken"
+                    )
+
+
+def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Very many messages through one queue; the late ones must cost what the early ones did."""
+    for name, opening in (("memory", in_memory), ("SQLite", in_sqlite)):
+        if f"{name}: messages passed" in kept.figures:
+            continue
+
+        async def let_pass(name: str = name, opening: Callable[..., object] = opening) -> None:
+            clock = StillClock()
+            with tempfile.TemporaryDirectory() as folder:
+                async with opening(clock, Path(folder)) as store:  # type: ignore[attr-defined]
+                    costs = await pass_through(
+                        store, clock, [EARLY, amounts.flat],
+                        lambda passed: progress(f"on {name}, {passed} of {amounts.flat + WINDOW} messages"),
+                    )
+            early, late = costs[EARLY], costs[amounts.flat]
+            kept.figures[f"{name}: messages passed"] = amounts.flat
+            kept.figures[f"{name}: a message after {EARLY}"] = str(early)
+            kept.figures[f"{name}: a message after {amounts.flat}"] = str(late)
+            kept.failures += [f"on {name}, {text}" for text in differences(early, late, FLAT_TOLERATED)]
+
+        with Portion(kept):
+            asyncio.run(let_pass())
+
+
+PARTS: dict[str, Part] = {
+    "seeds": seeds,
+    "mutants": mutants,
+    "sqlite-kills": sqlite_kills,
+    "power-loss": power_loss,
+    "cluster-kills": cluster_kills,
+    "flat": flat,
+}

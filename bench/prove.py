@@ -1,0 +1,62 @@
+"""`python -m bench.prove`: the long proofs, part by part; writes a report and exits with 1 when anything failed.
+
+A run that is cut off goes on where it was, as long as the code is the same: every part keeps what it has done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bench import here
+from bench.keeping import Kept, Progress
+from bench.parts import PARTS, Amounts
+from bench.report import verdict, write_report
+
+BARS = Amounts()
+
+
+def main() -> int:
+    options = _options()
+    amounts = Amounts(
+        options.seeds, options.kills, options.power_losses, options.cluster_kills, options.flat, options.processes
+    )
+    identity = here.identity()
+    for name in options.only:
+        kept = Kept(name, identity) if options.anew else Kept.load(name, identity)
+        progress = Progress(name)
+        PARTS[name](kept, amounts, progress)
+        kept.finish()
+        progress.end(f"{verdict(kept)}, {kept.seconds:.0f} s")
+        for failure in kept.failures:
+            print(f"  {failure}", flush=True)
+    done = [kept for name in PARTS if (kept := Kept.load(name, identity)).figures]
+    print(f"report: {write_report(done, options.report_folder)}")
+    return 1 if any(kept.failures for kept in done) else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.prove", description=__doc__)
+    parser.add_argument("--only", type=_names, default=list(PARTS), metavar="PART,...", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--anew", action="store_true", help="forget what was kept of the parts that are run")
+    parser.add_argument("--seeds", type=int, default=BARS.seeds, metavar="N")
+    parser.add_argument("--kills", type=int, default=BARS.kills, metavar="N", help="of SQLite, at each level")
+    parser.add_argument("--power-losses", type=int, default=BARS.power_losses, metavar="N", help="states rebuilt")
+    parser.add_argument("--cluster-kills", type=int, default=BARS.cluster_kills, metavar="N", help="at each level")
+    parser.add_argument("--flat", type=int, default=BARS.flat, metavar="N", help="messages that pass first")
+    parser.add_argument("--processes", type=int, default=None, metavar="N", help="at once (default: all cores)")
+    parser.add_argument("--report-folder", type=Path, default=here.ROOT / "docs" / "proof")
+    return parser.parse_args()
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in PARTS:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(PARTS)}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""Clients as the bars of cost have them: many at once, one message a request, through batching; and what they cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from angelhair.batching.batching import Batching
+from angelhair.clock import Clock, SystemClock
+from angelhair.engine.engine import Engine
+from angelhair.engine.store import Store
+from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
+from angelhair.server.identities import RandomIdentities
+from angelhair.server.runtime import AsyncioRuntime
+from angelhair.server.workers import Workers
+from angelhair.stores.counting import Counts, CountingStore
+
+ACCOUNT = "costs"
+QUEUE = "queue"
+
+CLIENTS = 64
+"""As the bar has it."""
+
+BODY = b"x" * 200
+
+
+class Server:
+    """One server on a store that counts. To be made inside a running loop."""
+
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+        self.store = CountingStore(store)
+        self.engine = Engine(self.store, RandomIdentities(), clock or SystemClock())
+        self.batching = Batching(self.engine, AsyncioRuntime())
+        self.workers = Workers(self.engine, ACCOUNT)
+
+    async def create(self, settings: QueueSettings) -> None:
+        await self.engine.create_queue(ACCOUNT, QUEUE, settings)
+
+    async def put(self, count: int, clients: int = CLIENTS, body: bytes = BODY, delay_ms: int | None = None) -> None:
+        async def one(_: int) -> None:
+            (outcome,) = await self.batching.put(ACCOUNT, QUEUE, [NewMessage(body, delay_ms=delay_ms)])
+            assert isinstance(outcome, MessageId), outcome
+
+        await _share(count, clients, one)
+
+    async def receive(self, count: int, clients: int = CLIENTS, visibility_ms: int | None = None) -> list[str]:
+        """Receipts of as many messages; the queue must hold them, and no request may come back empty."""
+        receipts: list[str] = []
+
+        async def one(_: int) -> None:
+            (delivery,) = await self.batching.receive(ACCOUNT, QUEUE, Ask(1, visibility_ms))
+            receipts.append(delivery.receipt)
+
+        await _share(count, clients, one)
+        return receipts
+
+    async def ack(self, receipts: list[str], clients: int = CLIENTS) -> None:
+        async def one(number: int) -> None:
+            assert await self.batching.ack(ACCOUNT, QUEUE, [receipts[number]]) == [None]
+
+        await _share(len(receipts), clients, one)
+
+    async def counted(self, work: Coroutine[Any, Any, Any]) -> Counts:
+        before = self.store.counts
+        await work
+        return self.store.counts - before
+
+
+async def _share(count: int, clients: int, one: Callable[[int], Coroutine[Any, Any, None]]) -> None:
+    """Every client does the next piece as soon as it is done with its last."""
+    numbers = iter(range(count))
+
+    async def client() -> None:
+        for number in numbers:
+            await one(number)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(clients, count)):
+            group.create_task(client())
+
+
+class Cost(NamedTuple):
+    """Of one message, on average."""
+
+    changes: float
+    reads: float
+    writes: float
+    rows_changed: float
+    rows_read: float
+    rows_written: float
+    drops: float
+
+    @classmethod
+    def of(cls, counts: Counts, messages: int) -> Cost:
+        return cls(*(getattr(counts, name) / messages for name in cls._fields))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.changes:.4f} conditional writes, {self.reads:.4f} reads ({self.rows_read:.2f} rows), "
+            f"{self.writes:.4f} blind writes"
+        )

@@ -1,0 +1,114 @@
+"""What a message costs through batching, with 64 clients at once and alone, counted by the store.
+
+Under load the background work is counted in: repair, leases and the wake index run beside the clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from angelhair.engine.store import Store
+from angelhair.model import QueueSettings
+from angelhair.stores.counting import Counts
+from angelhair.stores.sqlite import open_store
+from tests.costs.clients import CLIENTS, QUEUE, Cost, Server
+from tests.costs.clocks import StillClock
+
+MESSAGES = 50 * CLIENTS
+
+CHANGES_PER_MESSAGE = 0.1
+READS_PER_MESSAGE = 0.1
+"""The bars."""
+
+SETTINGS = QueueSettings(visibility_timeout_ms=600_000)
+"""Nothing that a slow machine still holds becomes visible again and is paid for twice."""
+
+Opening = Callable[[Path], AbstractAsyncContextManager[Store]]
+
+
+@asynccontextmanager
+async def on_sqlite(folder: Path) -> AsyncIterator[Store]:
+    store = await open_store(folder / "costs.db")
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def on_cassandra(_folder: Path) -> AsyncIterator[Store]:
+    from cluster.testing import fresh_store, shared_cluster
+
+    store = await fresh_store(shared_cluster())
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.fixture(params=[on_sqlite, pytest.param(on_cassandra, marks=pytest.mark.cassandra)], ids=["sqlite", "cassandra"])
+def opening(request: pytest.FixtureRequest) -> Opening:
+    found: Opening = request.param
+    return found
+
+
+def run(opening: Opening, folder: Path, test: Callable[[Store], Coroutine[None, None, None]]) -> None:
+    async def whole() -> None:
+        async with opening(folder) as store:
+            await test(store)
+
+    asyncio.run(whole())
+
+
+def test_with_64_clients_a_tenth_of_a_conditional_write_and_of_a_read_at_most(opening: Opening, tmp_path: Path) -> None:
+    async def test(store: Store) -> None:
+        server = Server(store)
+        await server.create(SETTINGS)
+        server.workers.start([QUEUE])
+        await server.put(MESSAGES)
+        await server.ack(await server.receive(MESSAGES))
+
+        receipts: list[str] = []
+
+        async def receive() -> None:
+            receipts.extend(await server.receive(MESSAGES))
+
+        costs = {"put": Cost.of(await server.counted(server.put(MESSAGES)), MESSAGES)}
+        costs["receive"] = Cost.of(await server.counted(receive()), MESSAGES)
+        costs["ack"] = Cost.of(await server.counted(server.ack(receipts)), MESSAGES)
+        await server.workers.stop()
+        print(*(f"{verb}: {cost}" for verb, cost in costs.items()), sep="\n")
+        for verb, cost in costs.items():
+            assert cost.changes <= CHANGES_PER_MESSAGE, f"{verb}: {cost}"
+            assert cost.reads <= READS_PER_MESSAGE, f"{verb}: {cost}"
+
+    run(opening, tmp_path, test)
+
+
+def test_a_lone_put_is_one_conditional_write_one_blind_write_and_one_read(opening: Opening, tmp_path: Path) -> None:
+    async def test(store: Store) -> None:
+        server = Server(store, StillClock())
+        await server.create(SETTINGS)
+        await server.put(1)
+        counts = await server.counted(server.put(1))
+        assert (counts.changes, counts.writes, counts.reads, counts.drops) == (1, 1, 1, 0), counts
+        assert (counts.rows_changed, counts.rows_written) == (1, 1), counts
+
+    run(opening, tmp_path, test)
+
+
+def test_a_lone_ack_is_one_conditional_write(opening: Opening, tmp_path: Path) -> None:
+    async def test(store: Store) -> None:
+        server = Server(store, StillClock())
+        await server.create(SETTINGS)
+        await server.put(1)
+        receipts = await server.receive(1)
+        counts = await server.counted(server.ack(receipts))
+        assert counts == Counts(changes=1, rows_changed=1), counts
+
+    run(opening, tmp_path, test)

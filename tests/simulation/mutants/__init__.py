@@ -1,0 +1,12 @@
+"""Named ways to break the engine. Each must be caught, or shown to be covered by another rule, in `test_mutants.py`."""
+
+from tests.simulation.mutants.controls import CONTROLS
+from tests.simulation.mutants.deliveries import DELIVERIES
+from tests.simulation.mutants.patching import Mutant
+from tests.simulation.mutants.puts import PUTS
+from tests.simulation.mutants.queues import QUEUES
+from tests.simulation.mutants.repairs import REPAIRS
+
+MUTANTS = (*PUTS, *REPAIRS, *DELIVERIES, *QUEUES)
+
+__all__ = ["CONTROLS", "MUTANTS", "Mutant"]

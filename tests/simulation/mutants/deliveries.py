@@ -1,0 +1,183 @@
+"""Mutants of claiming, acking and finding again what has become visible."""
+
+from tests.simulation.mutants.patching import Mutant, Patch
+
+DELIVERIES = (
+    Mutant(
+        "ack without the delivery number",
+        "A receipt that has gone stale settles the message as if it were the newest one.",
+        "A3",
+        (Patch("bucketed.ack._row", "{'delivery': receipt.delivery, 'settled': None}", "{'settled': None}"),),
+        ("one_winner",),
+    ),
+    Mutant(
+        "ack of what is being moved",
+        "An ack settles a message although its move to another queue has begun.",
+        "R7",
+        (Patch("bucketed.ack._row", "{'delivery': receipt.delivery, 'settled': None}", "{'delivery': receipt.delivery}"),),
+        ("dead_letters",),
+    ),
+    Mutant(
+        "stale ack answered with success",
+        "Whoever acks a message that is settled hears that it was his ack that did it.",
+        "A3",
+        (Patch("bucketed.ack._judge", "if found.get('delivery') != receipt.delivery:", "if found.get('delivery') is None:"),),
+        ("one_winner",),
+    ),
+    Mutant(
+        "claim without condition",
+        "A message is claimed again without a test that nobody else has claimed it since it was seen.",
+        "A2, A3",
+        (Patch("bucketed.claim._row", "{'revision': candidate.revision, 'settled': None}", "{'settled': None}"),),
+        ("unique_receipts", "visibility"),
+    ),
+    Mutant(
+        "claim of what is settled",
+        "A message is claimed again although its ack came in since it was seen.",
+        "A3",
+        (
+            Patch(
+                "bucketed.claim._row",
+                "{'revision': candidate.revision, 'settled': None}",
+                "{'revision': candidate.revision}",
+            ),
+            Patch("bucketed.claim._row", "'claim': token", "'claim': token, 'settled': None"),
+        ),
+        ("ack_finality", "unique_receipts"),
+    ),
+    Mutant(
+        "first claim without condition",
+        "A message that seems new is claimed without a test that nobody has claimed it before.",
+        "A3",
+        (Patch("bucketed.claim._row", "expect = {'delivery': None}", "expect = {}"),),
+        ("unique_receipts", "ack_finality", "visibility"),
+    ),
+    Mutant(
+        "somebody else's claim taken for ours",
+        "A refused claim whose row shows the next delivery is believed to be our own, whoever made it.",
+        "A3",
+        (Patch("bucketed.claim._is_ours", "row.get('claim') == token and ", ""),),
+        ("unique_receipts",),
+    ),
+    Mutant(
+        "first claim in a dropped bucket",
+        "A server that slept through the end of a bucket delivers from memory what was settled long ago.",
+        "R14",
+        (Patch("bucketed.claim._flags_for", "'opened': 1, 'final': None", "'final': None"),),
+        ("ack_finality", "unique_receipts"),
+    ),
+    Mutant(
+        "invisible messages served",
+        "A message is delivered again although its time-out has not passed.",
+        "A2",
+        (Patch("bucketed.examine._remaining", "by_wall = visible_at - now.wall_ms", "by_wall = 0"),),
+        ("visibility",),
+    ),
+    Mutant(
+        "watch dated before it was seen",
+        "A revision is watched from the moment at which the look at it began, before the claim that made it.",
+        "R5",
+        (
+            Patch("bucketed.examine.examine", "states, bodies = await", "now = lane.clock.now()\n    states, bodies = await"),
+            Patch("bucketed.examine.examine", "lane.clock.now(), expiring)", "now, expiring)"),
+        ),
+        ("visibility",),
+    ),
+    Mutant(
+        "claim dated when it was asked for",
+        "A message's invisibility begins when its receive came in and not when it was claimed.",
+        "A2",
+        (Patch("bucketed.receive.receive", "identities.fresh(), lane.clock.now())", "identities.fresh(), now)"),),
+        ("visibility",),
+    ),
+    Mutant(
+        "only the wall clock is believed",
+        "A message that a fast clock hid for a year stays hidden for a year.",
+        "R5",
+        (
+            Patch(
+                "bucketed.examine._remaining",
+                "return min(by_wall, max(0, duration - lane.view.watch(number, revision, now)))",
+                "return by_wall",
+            ),
+        ),
+        ("drains", "total_queue"),
+    ),
+    Mutant(
+        "delay ignored",
+        "A message that was put with a delay is delivered at once.",
+        "A10",
+        (Patch("bucketed.reader._take_row", "if isinstance(visible_from, int) and visible_from > now.wall_ms:", "if False:"),),
+        ("visibility",),
+    ),
+    Mutant(
+        "nothing there, for ever",
+        "A bucket in which a look finds nothing to do is remembered as finished, although it is not.",
+        "R4",
+        (
+            Patch(
+                "bucketed.receive._look_into",
+                "if findings.flags.get('finished') is not None:",
+                "if findings.flags.get('finished') is not None or not findings.unsettled:",
+            ),
+        ),
+        ("marks", "total_queue", "drains"),
+    ),
+    Mutant(
+        "gaps never looked for again",
+        "An id that was not there when its bucket was first read is not looked for again, and the bucket stays open.",
+        "A9, R4",
+        (
+            Patch("bucketed.reader._spans", "if opened.gaps and", "if False and"),
+            Patch("bucketed.reader.close_passed", "if now.monotonic_ms - opened.passed_since_ms < limits.CLOSE_PATIENCE_MS:", "if True:"),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "claim without a wake entry",
+        "A message is claimed without a note of when to look for it again: if its server dies, nobody does.",
+        "R3",
+        (Patch("bucketed.claim.claim", "await wake.arm(", "(lambda *_: None)("),),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "wake entry behind the mark",
+        "A wake entry is written without a test that the index has not been read past it already.",
+        "R3",
+        (Patch("bucketed.wake._write_ahead", "raised = pointer_marks(pointers).wake_raised", "raised = -1"),),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "index read before the mark is raised",
+        "The worker reads the wake rows first and raises the mark afterwards, over rows written in between.",
+        "R3",
+        (
+            Patch(
+                "bucketed.keep.keep_index",
+                "        if target <= raised or",
+                "        reached, rows = await wake.read_rows(lane, done + 1, target)\n        if target <= raised or",
+            ),
+            Patch(
+                "bucketed.keep.keep_index",
+                "    reached, rows = await wake.read_rows(lane, done + 1, raised)\n    reached, visits",
+                "    if marks.wake_done != marks.wake_raised:\n"
+                "        reached, rows = await wake.read_rows(lane, done + 1, raised)\n    reached, visits",
+            ),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "no new row for the unfinished",
+        "The worker passes the wake rows of buckets that are not finished without giving them new ones.",
+        "R3, R4",
+        (Patch("bucketed.keep.keep_index", "    if again:", "    if False:"),),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "marks move without condition",
+        "A server that slept puts a mark back to where it saw it before.",
+        "R3",
+        (Patch("bucketed.lane.raise_mark", "RowChange(name, {'value': old}, {'value': new})", "RowChange(name, {}, {'value': new})"),),
+        ("marks",),
+    ),
+)

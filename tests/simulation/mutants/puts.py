@@ -1,0 +1,140 @@
+"""Mutants of putting: what is confirmed must be found by somebody, and an id belongs to one message."""
+
+from tests.simulation.mutants.patching import Mutant, Patch
+
+PUTS = (
+    Mutant(
+        "confirm without reading final",
+        "A put is confirmed without a look at the marks, although its bucket may be settled, finished or dropped.",
+        "R1",
+        (
+            Patch("bucketed.put._confirm", "if bucket < marks.floor:", "if False:"),
+            Patch("bucketed.put._confirm", "elif bucket >= marks.final:", "elif True:"),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "read final before writing",
+        "A put reads the marks before its rows are written, so that repair may settle the bucket in between.",
+        "R1",
+        (
+            Patch(
+                "bucketed.put.write",
+                "results = await write_through(",
+                "(outcomes[-1],) = await read_surely(lane.store, [Span(lane.pointers)])\n"
+                "    results = await write_through(",
+            ),
+            Patch(
+                "bucketed.put._confirm",
+                "await read_surely(lane.store, [Span(lane.pointers)])",
+                "[outcomes.pop(-1)]",
+            ),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "admit into a finished bucket",
+        "A late put inserts its state row although the bucket is finished, where nobody looks any more.",
+        "R1",
+        (
+            Patch(
+                "bucketed.admit.admit",
+                "if flags.get('final') is None or flags.get('finished') is not None:",
+                "if flags.get('final') is None:",
+            ),
+            Patch(
+                "bucketed.admit.admit",
+                "expect_flags={'final': 1, 'finished': None, 'admitted': admitted}",
+                "expect_flags={'final': 1, 'admitted': admitted}",
+            ),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "admit into a dropped bucket",
+        "A late put into a bucket that was dropped is admitted there, below everything that is ever read.",
+        "R1, R14",
+        (
+            Patch("bucketed.put._confirm", "if bucket < marks.floor:", "if False:"),
+            Patch("bucketed.admit.admit", "if flags.get('final') is None or ", "if "),
+            Patch("bucketed.admit.admit", "'final': 1, 'finished': None", "'finished': None"),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "blind write of unknown outcome confirmed",
+        "A write that may not have happened is taken for one that did.",
+        "A1",
+        (
+            Patch(
+                "settling.write_through",
+                "return outcomes",
+                "return [None if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
+            ),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "blind write of unknown outcome denied",
+        "A put that may yet be delivered is answered as one that did not happen.",
+        "A1",
+        (
+            Patch(
+                "settling.write_through",
+                "return outcomes",
+                "return [Unavailable('no') if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
+            ),
+        ),
+        ("total_queue",),
+    ),
+    Mutant(
+        "reservation of unknown outcome used",
+        "Ids whose reservation may have failed are used all the same, and so by two messages.",
+        "A4",
+        (
+            Patch(
+                "bucketed.put.reserve",
+                "if isinstance(outcome, Applied):",
+                "if isinstance(outcome, Applied | OutcomeUnknown):",
+            ),
+            Patch("bucketed.put.reserve", "if isinstance(outcome, StoreError):", "if isinstance(outcome, Unavailable):"),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
+        "reservation without condition",
+        "Ids are taken from a remembered sequence without a test that nobody else took them.",
+        "A4",
+        (Patch("bucketed.put.reserve", "expect = {'next': next_id, 'deleted': None", "expect = {'deleted': None"),),
+        ("total_queue", "drains", "marks"),
+    ),
+    Mutant(
+        "pending key taken for absent",
+        "A put that finds its key pending writes the message again under its own id.",
+        "R10",
+        (
+            Patch(
+                "dedup.put_keyed",
+                "            if status == COMMITTED:",
+                "            if status == PENDING:\n"
+                "                expect = _pending(found_lane, found_number)\n"
+                "                continue\n"
+                "            if status == COMMITTED:",
+            ),
+        ),
+        ("dedup",),
+    ),
+    Mutant(
+        "key written after the message",
+        "The message is written before its key is, so that two puts with one key both write it.",
+        "R10",
+        (
+            Patch(
+                "dedup.put_keyed",
+                "for round_number in range(limits.PUT_ROUNDS):",
+                "await put.write(lane, [item.placed], now)\n    for round_number in range(limits.PUT_ROUNDS):",
+            ),
+        ),
+        ("dedup",),
+    ),
+)
