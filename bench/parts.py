@@ -81,7 +81,7 @@ def mutants(kept: Kept, amounts: Amounts, progress: Progress) -> None:
         missed = [case.get("name", "?") for case in cases if any(part.tag in ("failure", "error") for part in case)]
         kept.figures["mutants caught"] = len(cases) - len(missed)
         kept.failures += [f"not caught: {name}" for name in missed]
-        if said.returncode != 0 and not missed or not cases:
+        if (said.returncode != 0 and not missed) or not cases:
             kept.failures.append(f"the mutants could not be run: {(said.stdout + said.stderr).strip()[-500:]}")
 
 
@@ -138,10 +138,9 @@ def cluster_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
         if kept.figures.get(f"{stage.title}: kills of all nodes", 0) < (1 if stage.control else amounts.cluster_kills):
             progress(stage.title)
             with Portion(kept):
-                kept.figures.update(
-                    {f"{stage.title}: {name}": figure for name, figure in stage.run(amounts.cluster_kills, progress).items()}
-                )
-                broken = kept.figures[f"{stage.title}: lost"] + kept.figures.get(f"{stage.title}: other complaints", 0)
+                figures = stage.run(amounts.cluster_kills, progress)
+                kept.figures.update({f"{stage.title}: {name}": figure for name, figure in figures.items()})
+                broken = figures["lost"] + figures.get("other complaints", 0)
                 if bool(broken) != stage.control:
                     kept.failures.append(
                         f"{stage.title}: nothing was lost, so the experiment shows nothing"

@@ -14,7 +14,7 @@ from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
 from angelhair.server.identities import RandomIdentities
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
-from angelhair.stores.counting import Counts, CountingStore
+from angelhair.stores.counting import CountingStore, Counts
 
 ACCOUNT = "costs"
 QUEUE = "queue"

@@ -95,7 +95,7 @@ class Background:
         now_ms = self._clock.now().monotonic_ms
         while self._next_ms <= now_ms:
             pause_ms = await self._step()
-            assert limits.STEP_SOON_MS <= pause_ms
+            assert pause_ms >= limits.STEP_SOON_MS
             self._next_ms = max(self._next_ms + pause_ms, now_ms - limits.STEP_MS)
 
 

@@ -131,7 +131,7 @@ def test_delayed(opening: Opening, tmp_path: Path) -> None:
             clock.advance(HIDDEN_MS + limits.WAKE_SLOT_MS)
             read += [await rows_of_one_receive(server, expected=1) for _ in range(3)]
             read += [await rows_of_one_receive(newcomer, expected=1) for _ in range(3)]
-            print(f"rows read by {len(read)} receives with {DEPTH} delayed: at most {max(read)}; the bound is {ROWS_BOUND}")
+            print(f"rows read by {len(read)} receives, {DEPTH} delayed: {max(read)} at most; the bound is {ROWS_BOUND}")
             assert max(read) <= ROWS_BOUND
 
     asyncio.run(test())

@@ -51,7 +51,12 @@ async def on_cassandra(_folder: Path) -> AsyncIterator[Store]:
         await store.close()
 
 
-@pytest.fixture(params=[on_sqlite, pytest.param(on_cassandra, marks=pytest.mark.cassandra)], ids=["sqlite", "cassandra"])
+@pytest.fixture(
+    params=[
+        pytest.param(on_sqlite, id="sqlite"),
+        pytest.param(on_cassandra, id="cassandra", marks=pytest.mark.cassandra),
+    ]
+)
 def opening(request: pytest.FixtureRequest) -> Opening:
     found: Opening = request.param
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from angelhair.engine.mistakes import check_change, check_span, check_write
 from angelhair.engine.store import (
     Change,
     ChangeOutcome,
@@ -26,7 +27,6 @@ from angelhair.engine.store import (
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
 from angelhair.simulation import faults as kinds
 from angelhair.simulation.calls import Call, Caller
-from angelhair.simulation.checks import check_change, check_span, check_write
 from angelhair.simulation.cluster import LATE_CHANGE_APPLIED, LATE_CHANGE_REFUSED
 from angelhair.simulation.faults import log_uniform
 from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND, MICROSECONDS_PER_SECOND

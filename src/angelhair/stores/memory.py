@@ -15,8 +15,9 @@ No verb ever waits, so each one is an instant: that makes every change atomic.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
+from angelhair.engine.mistakes import check_change, check_span, check_write
 from angelhair.engine.store import (
     APPLIED,
     Change,
@@ -27,16 +28,11 @@ from angelhair.engine.store import (
     Row,
     Slice,
     Span,
-    Table,
     Value,
     Values,
     Write,
     WriteOutcome,
 )
-
-INTEGER_MIN = -(2**63)
-INTEGER_MAX = 2**63 - 1
-"""What a signed column of 64 bits holds; the other stores have no more."""
 
 
 class _Contents:
@@ -88,12 +84,12 @@ class MemoryStore:
 
     async def read(self, spans: Sequence[Span]) -> list[Slice]:
         for span in spans:
-            _check_span(span)
+            check_span(span)
         return [self._read(span) for span in spans]
 
     async def write(self, writes: Sequence[Write]) -> list[WriteOutcome]:
         for write in writes:
-            _check_write(write)
+            check_write(write)
         for write in writes:
             contents = self._contents(write.partition)
             expires_ms = self._expires_ms(write.ttl_seconds)
@@ -103,7 +99,7 @@ class MemoryStore:
 
     async def change(self, changes: Sequence[Change]) -> list[ChangeOutcome]:
         for change in changes:
-            _check_change(change)
+            check_change(change)
         return [self._change(change) for change in changes]
 
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
@@ -160,65 +156,3 @@ def _merge(present: dict[str, Value], values: Values) -> None:
 
 def _wanted(values: Values, columns: tuple[str, ...] | None) -> dict[str, Value]:
     return {column: value for column, value in values.items() if columns is None or column in columns}
-
-
-def _check_write(write: Write) -> None:
-    table = write.partition.table
-    if table.conditional:
-        raise ValueError(f"table {table.name} is only ever changed conditionally: a blind write would shadow changes")
-    _check_ttl(write.ttl_seconds)
-    for row in write.rows:
-        _check_key(table, row.key)
-        _check_values(table, table.columns, row.values)
-
-
-def _check_change(change: Change) -> None:
-    table = change.partition.table
-    if not table.conditional:
-        raise ValueError(f"table {table.name} is written blindly: a condition on it would prove nothing")
-    _check_ttl(change.ttl_seconds)
-    _check_values(table, table.flags, change.expect_flags)
-    _check_values(table, table.flags, change.set_flags)
-    for row in change.rows:
-        _check_key(table, row.key)
-        _check_values(table, table.columns, row.expect)
-        _check_values(table, table.columns, row.values or {})
-    if len({row.key for row in change.rows}) < len(change.rows):
-        raise ValueError(f"a change of table {table.name} names a key twice: which effect should stay?")
-
-
-def _check_span(span: Span) -> None:
-    table = span.partition.table
-    if span.limit is not None and span.limit < 1:
-        raise ValueError(f"a limit of {span.limit} rows asks for nothing")
-    for end in (span.first, span.last):
-        if end is not None:
-            _check_key(table, end)
-    for column in span.columns or ():
-        if column not in table.columns:
-            raise ValueError(f"table {table.name} has no column {column!r}")
-
-
-def _check_ttl(ttl_seconds: int | None) -> None:
-    if ttl_seconds is not None and ttl_seconds < 1:
-        raise ValueError(f"rows cannot live for {ttl_seconds} seconds")
-
-
-def _check_key(table: Table, key: Key) -> None:
-    if type(key) is not table.key:
-        raise ValueError(f"the keys of table {table.name} are {table.key.__name__}, not {key!r}")
-    _check_range(table, key)
-
-
-def _check_values(table: Table, columns: Mapping[str, type], values: Values) -> None:
-    for column, value in values.items():
-        if column not in columns:
-            raise ValueError(f"table {table.name} has no column or flag {column!r}")
-        if value is not None and type(value) is not columns[column]:
-            raise ValueError(f"{table.name}.{column} holds {columns[column].__name__}, not {value!r}")
-        _check_range(table, value)
-
-
-def _check_range(table: Table, value: Value) -> None:
-    if isinstance(value, int) and not INTEGER_MIN <= value <= INTEGER_MAX:
-        raise ValueError(f"{value} does not fit into the 64 bits of an integer of table {table.name}")

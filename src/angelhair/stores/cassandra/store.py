@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from cassandra.cluster import Cluster, Session
 from cassandra.query import BatchStatement, BatchType, PreparedStatement
 
+from angelhair.engine.mistakes import check_change, check_span, check_write
 from angelhair.engine.store import (
     APPLIED,
     Change,
@@ -26,7 +27,7 @@ from angelhair.engine.store import (
 from angelhair.errors import OutcomeUnknown, Unavailable
 from angelhair.stores.cassandra.bridge import Bridge
 from angelhair.stores.cassandra.errors import RequestFailed, change_error, read_error, write_error
-from angelhair.stores.cassandra.layout import NEVER_SET, NEVER_SET_FLAG, check_change, check_span, check_write
+from angelhair.stores.cassandra.layout import NEVER_SET, NEVER_SET_FLAG
 from angelhair.stores.cassandra.selects import Selects
 from angelhair.stores.cassandra.statements import (
     DeleteRow,

@@ -1,4 +1,4 @@
-"""Mistakes of the caller that no store accepts: found before anything is sent, and fatal to the simulated world."""
+"""Mistakes of a store's caller that no store accepts: each raises `ValueError` before anything is sent or changed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from angelhair.engine.store import Change, Key, Span, Table, Value, Values, Writ
 
 INTEGER_LIMIT = 2**63
 """Columns and keys are signed integers of 64 bits."""
+
+TTL_MOST_SECONDS = 20 * 365 * 86_400
+"""Cassandra's own bound. What should live longer is dropped by the engine, not by a TTL (R9)."""
 
 
 def check_span(span: Span) -> None:
@@ -54,8 +57,8 @@ def check_change(change: Change) -> None:
 
 
 def _check_ttl(ttl_seconds: int | None) -> None:
-    if ttl_seconds is not None and ttl_seconds < 1:
-        raise ValueError(f"rows cannot live for {ttl_seconds} seconds")
+    if ttl_seconds is not None and not 1 <= ttl_seconds <= TTL_MOST_SECONDS:
+        raise ValueError(f"rows cannot live for {ttl_seconds} seconds: 1 to {TTL_MOST_SECONDS} is possible")
 
 
 def _check_key(table: Table, key: Key) -> None:

@@ -1,0 +1,117 @@
+"""Rates of put, receive and ack through batching, beside the same groups of rows given straight to the same store.
+
+The baseline is what the store alone can do with what the engine asks of it: the same number of conditional writes of
+the same size, blind writes and reads, one after the other, by nobody who thinks. A ratio near 1 means that the engine
+costs nothing; it may exceed 1, because puts overlap.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES
+from angelhair.engine.store import APPLIED, Change, Partition, Row, RowChange, Span, Store, Write
+from angelhair.model import QueueSettings
+from tests.costs.clients import BODY, CLIENTS, QUEUE, Cost, Server
+
+SETTINGS = QueueSettings(visibility_timeout_ms=600_000)
+
+BUCKET_ROWS = SETTINGS.bucket_size
+
+WARM_UP_MESSAGES = 10 * CLIENTS
+
+
+@dataclass
+class Rate:
+    verb: str
+    messages: int
+    seconds: float
+    cost: Cost
+    baseline_seconds: float
+
+    @property
+    def per_second(self) -> float:
+        return self.messages / self.seconds
+
+    @property
+    def baseline_per_second(self) -> float:
+        return self.messages / self.baseline_seconds
+
+
+async def measure(store: Store, messages: int) -> list[Rate]:
+    """Background work runs meanwhile, as it does on a server."""
+    server = Server(store)
+    await server.create(SETTINGS)
+    server.workers.start([QUEUE])
+    await server.put(WARM_UP_MESSAGES)
+    await server.ack(await server.receive(WARM_UP_MESSAGES))
+    receipts: list[str] = []
+
+    async def receive() -> None:
+        receipts.extend(await server.receive(messages))
+
+    rates = [
+        await _rate(server, "put", messages, server.put(messages)),
+        await _rate(server, "receive", messages, receive()),
+        await _rate(server, "ack", messages, server.ack(receipts)),
+    ]
+    await server.workers.stop()
+    for rate in rates:
+        rate.baseline_seconds = await _baseline(store, rate)
+    return rates
+
+
+async def _rate(server: Server, verb: str, messages: int, work: Coroutine[Any, Any, None]) -> Rate:
+    began = time.perf_counter()
+    counts = await server.counted(work)
+    return Rate(verb, messages, time.perf_counter() - began, Cost.of(counts, messages), 0.0)
+
+
+async def _baseline(store: Store, rate: Rate) -> float:
+    """The seconds that the store needs for the same messages in groups of the same size."""
+    place = uuid.uuid4().hex
+    group = max(1, round(1 / rate.cost.changes))
+    if rate.verb == "ack":
+        await _states(store, place, rate.messages, group, None)
+    began = time.perf_counter()
+    if rate.verb == "put":
+        await _bodies(store, place, rate.messages, group)
+    elif rate.verb == "receive":
+        await _states(store, place, rate.messages, group, None)
+    else:
+        await _states(store, place, rate.messages, group, 1)
+    return time.perf_counter() - began
+
+
+async def _bodies(store: Store, place: str, messages: int, group: int) -> None:
+    sequence = Partition(SEQUENCES, place)
+    before: int | None = None
+    for first in range(0, messages, group):
+        numbers = range(first, min(first + group, messages))
+        change = Change(sequence, [RowChange("ids", {"next": before}, {"next": numbers.stop})])
+        assert await store.change([change]) == [APPLIED]
+        before = numbers.stop
+        rows = [Row(number, {"body": BODY, "enqueued_at": number}) for number in numbers]
+        assert await store.write([Write(_bucket(BODIES, place, first), rows)]) == [None]
+        await store.read([Span(Partition(POINTERS, place))])
+
+
+async def _states(store: Store, place: str, messages: int, group: int, delivery: int | None) -> None:
+    """First claims, or, of what was delivered, acks."""
+    for first in range(0, messages, group):
+        numbers = range(first, min(first + group, messages))
+        if delivery is None:
+            values: dict[str, Any] = {"delivery": 1, "revision": 1, "visible_at": 1, "duration": 1, "claim": place}
+            await store.read([Span(Partition(SEQUENCES, place)), Span(Partition(POINTERS, place))])
+        else:
+            values = {"settled": "acked", "settled_at": 1}
+        rows = [RowChange(number, {"delivery": delivery}, values) for number in numbers]
+        assert await store.change([Change(_bucket(STATES, place, first), rows)]) == [APPLIED]
+
+
+def _bucket(table: Any, place: str, number: int) -> Partition:
+    return Partition(table, f"{place}.{number // BUCKET_ROWS}")
