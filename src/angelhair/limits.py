@@ -39,6 +39,12 @@ PEEK_MESSAGES = 1_000
 
 # --- how the engine works -----------------------------------------------------------------------------------------
 
+INTEGER_LIMIT = 2**63
+"""Whole numbers in a store, keys too, are signed and of 64 bits: below this, and not below its negative."""
+
+TTL_MAXIMUM_SECONDS = 20 * 365 * 86_400
+"""How long a store may be asked to keep a row: Cassandra's bound. What lives longer is dropped by the engine (R9)."""
+
 CHANGE_ROWS = 500
 """Rows in one conditional write. On Cassandra 500 cost four times one row, and beyond that the gain flattens."""
 

@@ -10,7 +10,8 @@ from angelhair.cli import simulate, tour
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="angelhair", description="A message queue that keeps its messages in Apache Cassandra or in one SQLite file."
+        prog="angelhair",
+        description="A message queue that keeps its messages in Apache Cassandra or in one SQLite file.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     tour.add_to(commands)

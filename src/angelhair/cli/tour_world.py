@@ -153,6 +153,8 @@ class TourWorld:
             sys.executable, "-m", "angelhair.cli.tour_server", str(self.path), self.account, queue,
             str(visibility_ms), str(self.time.ahead_ms),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONPATH": search},
+            # Ctrl-C is for the tour, which ends the other server itself.
+            start_new_session=True,
         )
         server = OtherServer(process)
         self.processes.append(server)

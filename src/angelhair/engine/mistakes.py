@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from angelhair import limits
 from angelhair.engine.store import Change, Key, Span, Table, Value, Values, Write
-
-INTEGER_LIMIT = 2**63
-"""Columns and keys are signed integers of 64 bits."""
-
-TTL_MOST_SECONDS = 20 * 365 * 86_400
-"""Cassandra's own bound. What should live longer is dropped by the engine, not by a TTL (R9)."""
 
 
 def check_span(span: Span) -> None:
@@ -57,14 +52,14 @@ def check_change(change: Change) -> None:
 
 
 def _check_ttl(ttl_seconds: int | None) -> None:
-    if ttl_seconds is not None and not 1 <= ttl_seconds <= TTL_MOST_SECONDS:
-        raise ValueError(f"rows cannot live for {ttl_seconds} seconds: 1 to {TTL_MOST_SECONDS} is possible")
+    if ttl_seconds is not None and not 1 <= ttl_seconds <= limits.TTL_MAXIMUM_SECONDS:
+        raise ValueError(f"rows cannot live for {ttl_seconds} seconds: 1 to {limits.TTL_MAXIMUM_SECONDS} is possible")
 
 
 def _check_key(table: Table, key: Key) -> None:
     if key.__class__ is not table.key:
         raise ValueError(f"the keys of table {table.name} are {table.key.__name__}, not {key!r}")
-    if key.__class__ is int and not -INTEGER_LIMIT <= key < INTEGER_LIMIT:
+    if key.__class__ is int and not -limits.INTEGER_LIMIT <= key < limits.INTEGER_LIMIT:
         raise ValueError(f"the key {key!r} of table {table.name} does not fit into 64 bits")
 
 
@@ -72,7 +67,7 @@ def _check_values(table: Table, columns: Mapping[str, type], values: Values) -> 
     for column, value in values.items():
         if value.__class__ is not columns.get(column):
             _check_value(table, columns, column, value)
-        elif value.__class__ is int and not -INTEGER_LIMIT <= value < INTEGER_LIMIT:
+        elif value.__class__ is int and not -limits.INTEGER_LIMIT <= value < limits.INTEGER_LIMIT:
             raise ValueError(f"{value!r} in {table.name}.{column} does not fit into 64 bits")
 
 

@@ -78,7 +78,7 @@ STATES = Table(
         "moving_at": int,
         "body": bytes,
     },
-    flags={"opened": int, "final": int, "finished": int, "finished_at": int, "admitted": int},
+    flags={"final": int, "finished": int, "finished_at": int, "admitted": int},
 )
 """What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed.claim import dropped_meanwhile
 from angelhair.engine.bucketed.examine import MOVING
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.settling import change_one
@@ -54,6 +55,14 @@ async def begin(
     source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str, now: Moment
 ) -> list[int]:
     """Steps 1 and 2; returns the ids that are moving now. Ids reserved for the others stay void."""
+    moving = await _mark_moving(source, bucket, candidates, target, label, attempt, now)
+    first_claims = {bucket} if any(candidate.delivery is None for candidate in candidates) else set()
+    return [] if await dropped_meanwhile(source, first_claims) else moving
+
+
+async def _mark_moving(
+    source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str, now: Moment
+) -> list[int]:
     first = await put.reserve(target, len(candidates), attempt)
     moving: list[int] = []
     pending = [
@@ -66,7 +75,7 @@ async def begin(
     while pending:
         flags: dict[str, Value] = {"finished": None}
         if any(candidate.delivery is None for candidate, _ in pending):
-            flags.update(opened=1, final=None)
+            flags["final"] = None
         rows = [_mark(candidate, to, now) for candidate, to in pending]
         outcome = await change_one(source.store, Change(source.states(bucket), rows, expect_flags=flags))
         if isinstance(outcome, StoreError):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from angelhair.errors import AngelhairError, InvalidRequest, OutcomeUnknown
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
-from angelhair.simulation.history import UNKNOWN, Changed, Cleared, History, Put
+from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
+from angelhair.simulation.history import Changed, Cleared, History, Put
 from angelhair.simulation.network import NoAnswer, ask
 from angelhair.simulation.process import Process
 from angelhair.simulation.servers import ACCOUNT, Server, judged
@@ -47,9 +47,9 @@ class Clients:
 
     # ---- producers
 
-    async def produce(self, messages: int, rest_ms: int) -> None:
+    async def produce(self, messages: int, sizes: tuple[int, ...], rest_ms: int) -> None:
         while messages > 0:
-            count = min(messages, self.random.choice((1, 1, 1, 2, 5, 12)))
+            count = min(messages, self.random.choice(sizes))
             messages -= count
             await self._put(count)
             await self.process.sleep(self.random.uniform(0, 2 * rest_ms))
@@ -62,19 +62,22 @@ class Clients:
             delay = self.random.choice((0, 0, 0, 0, 0, 0, 700, 5_000, 40_000))
             batch.append(NewMessage(b"m%d" % self._bodies, delay_ms=delay, key=f"k{self._bodies}" if keyed else None))
         for _ in range(self.random.randint(2, 4) if keyed else 1):
-            records = [
-                Put(self.queue, message.body.decode(), message.key, message.delay_ms or 0, self.world.now_us)
-                for message in batch
-            ]
-            self.history.puts.extend(records)
-            try:
-                outcomes: list[Any] = list(await self.request(lambda server: server.put(self.queue, batch)))
-            except (AngelhairError, NoAnswer) as error:
-                outcomes = [error] * count
-            for record, outcome in zip(records, outcomes, strict=True):
-                record.ended_us = self.world.now_us
-                record.outcome = UNKNOWN if isinstance(outcome, NoAnswer) else judged(outcome)
-                record.id = str(outcome) if isinstance(outcome, MessageId) else None
+            await self._put_once(batch)
+
+    async def _put_once(self, batch: list[NewMessage]) -> None:
+        records = [
+            Put(self.queue, message.body.decode(), message.key, message.delay_ms or 0, self.world.now_us)
+            for message in batch
+        ]
+        self.history.puts.extend(records)
+        try:
+            await self.request(lambda server: server.put(self.queue, batch, records))
+        except AngelhairError as error:
+            for record in records:
+                record.ended_us, record.outcome = self.world.now_us, judged(error)
+        except NoAnswer:
+            # The server may be at it still; what it answers in the end, it writes down itself.
+            return
 
     # ---- consumers
 
@@ -183,5 +186,3 @@ class Clients:
 
     async def _on(self, server: Server, verb: str, queue: str, *arguments: Any) -> Any:
         return await getattr(server.engine, verb)(ACCOUNT, queue, *arguments)
-
-

@@ -10,6 +10,8 @@ CONFIRMED, UNKNOWN, REFUSED = "confirmed", "unknown", "refused"
 
 @dataclass(slots=True)
 class Put:
+    """One put of one message. Its outcome is what its server answered, heard or not; unknown if there was no answer."""
+
     queue: str
     body: str
     key: str | None
@@ -81,6 +83,8 @@ class History:
     heard: set[tuple[str, str]] = field(default_factory=set)
     """(queue, body) of what consumers received."""
     operations: int = 0
+    putting: int = 0
+    """Puts that servers are still at work on."""
     largest_skew_us: int = 0
     """How far any server's wall clock was from true time at any moment that counts."""
     undrained: list[str] = field(default_factory=list)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from angelhair.model import QueueSettings
 from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.clients import Clients
+from angelhair.simulation.faults import FaultPlan
 from angelhair.simulation.history import CONFIRMED, History
 from angelhair.simulation.inspection import Inspector, Truth
 from angelhair.simulation.nemesis import Nemesis
 from angelhair.simulation.outcome import Outcome
 from angelhair.simulation.process import Process
 from angelhair.simulation.servers import ACCOUNT, Server
+from angelhair.simulation.themes import draw_theme
 from angelhair.simulation.trace import Sink
 from angelhair.simulation.variation import Variation, bounds_in_force
 from angelhair.simulation.world import World
@@ -39,8 +42,11 @@ class Judged:
 
 def run_seed(seed: int, trace: Sink | None = None) -> Judged:
     """Plays a seed and says what was wrong."""
-    with World(seed, trace=trace) as world:
-        variation = Variation.draw(world.random)
+    source = random.Random(f"theme {seed}")
+    theme = draw_theme(source)
+    plan = theme.sharpen(FaultPlan.draw(source), source)
+    with World(seed, plan, trace) as world:
+        variation = Variation.draw(source, theme)
         with bounds_in_force(variation.bounds):
             outcome = _play(world, variation)
     violations: list[str] = []
@@ -90,13 +96,13 @@ async def _make_queues(clients: Clients, settings: QueueSettings) -> None:
 def _load(world: World, clients: Clients, variation: Variation, inspector: Inspector) -> None:
     process = clients.process
     share = variation.messages // variation.producers
-    producers = [process.spawn(clients.produce(share, variation.rest_ms)) for _ in range(variation.producers)]
+    producers = [process.spawn(clients.produce(share, variation.put_sizes, variation.rest_ms)) for _ in range(variation.producers)]
     for _ in range(variation.consumers):
         process.spawn(clients.consume(QUEUE, variation.rest_ms, variation.manners))
     if variation.settings.dead_letter_queue and world.random.random() < 0.5:
         process.spawn(clients.consume(DEAD, variation.rest_ms, ("ack", "forget")))
     if variation.deeds:
-        process.spawn(clients.operate(variation.deeds, 10 * variation.rest_ms + 500))
+        process.spawn(clients.operate(variation.deeds, variation.operator_rest_ms))
     watcher = world.processes["watcher"]
     began_ms = world.now_ms
     while world.now_ms - began_ms < LOAD_LIMIT_MS and not all(task.done() for task in producers):
@@ -114,7 +120,7 @@ def _drain(world: World, clients: Clients, variation: Variation, inspector: Insp
     while world.now_ms - began_ms < DRAIN_LIMIT_MS:
         world.run_for_ms(DRAIN_SLICE_MS)
         expected = {put.body for put in history.puts if put.outcome == CONFIRMED and not outcome.may_be_cleared(put)}
-        if expected <= clients.settled:
+        if expected <= clients.settled and not history.putting:
             break
     history.undrained = sorted(expected - clients.settled)
     began_ms = world.now_ms

@@ -5,8 +5,8 @@ from __future__ import annotations
 from angelhair.batching.batching import Batching
 from angelhair.engine.engine import Engine, PutOutcome
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError
-from angelhair.model import Ask, Delivery, NewMessage
-from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Delivered, History, Settled
+from angelhair.model import Ask, Delivery, MessageId, NewMessage
+from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Delivered, History, Put, Settled
 from angelhair.simulation.process import Process
 from angelhair.simulation.world import World
 
@@ -46,8 +46,18 @@ class Server:
     def _note_skew(self) -> None:
         self._history.largest_skew_us = max(self._history.largest_skew_us, abs(self._process.clock.skew_us))
 
-    async def put(self, queue: str, messages: list[NewMessage]) -> list[PutOutcome]:
-        return await self.batching.put(ACCOUNT, queue, messages)
+    async def put(self, queue: str, messages: list[NewMessage], records: list[Put]) -> list[PutOutcome]:
+        """What the server answers counts, whether its producer still waits for it or not."""
+        self._history.putting += 1
+        try:
+            outcomes = await self.batching.put(ACCOUNT, queue, messages)
+        finally:
+            self._history.putting -= 1
+        for record, outcome in zip(records, outcomes, strict=True):
+            record.ended_us = self._world.now_us
+            record.outcome = judged(outcome)
+            record.id = str(outcome) if isinstance(outcome, MessageId) else None
+        return outcomes
 
     async def receive(self, queue: str, ask: Ask, visibility_ms: int) -> list[Delivery]:
         asked_us = self._world.now_us

@@ -10,9 +10,11 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from angelhair import limits
 from angelhair.model import QueueSettings
+from angelhair.simulation.themes import PLAIN, Theme
 
 VARIED: dict[str, tuple[int, ...]] = {
     "CHANGE_ROWS": (1, 3, 500),
@@ -45,6 +47,10 @@ PATIENCE: dict[str, int] = {
 """Shorter than in production, so that a drain takes virtual minutes and not hours."""
 
 
+MANNERS = ("ack", "ack", "slow", "twice", "forget", "late", "extend", "release", "rewrite")
+"""What a consumer may do with a delivery; see `Clients`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Variation:
     settings: QueueSettings
@@ -52,41 +58,48 @@ class Variation:
     producers: int
     consumers: int
     messages: int
+    put_sizes: tuple[int, ...]
     rest_ms: int
+    operator_rest_ms: int
     manners: tuple[str, ...]
     deeds: tuple[str, ...]
     flush: bool
     bounds: dict[str, int]
 
     @classmethod
-    def draw(cls, source: random.Random) -> Variation:
-        dead = source.random() < 0.4
+    def draw(cls, source: random.Random, theme: Theme = PLAIN) -> Variation:
+        def draw(name: str, *otherwise: Any) -> Any:
+            return theme.draw(source, name, otherwise)
+
+        dead = draw("dead", True, True, False, False, False)
         settings = QueueSettings(
-            bucket_size=source.choice((1, 2, 5, 10, 20, 50)),
-            lanes=source.choice((1, 1, 1, 2, 3)),
-            visibility_timeout_ms=source.choice((500, 2_000, 10_000, 30_000)),
-            repair_timeout_ms=source.choice((100, 1_000, 8_000)),
+            bucket_size=draw("bucket_size", 1, 2, 5, 10, 20, 50),
+            lanes=draw("lanes", 1, 1, 1, 2, 3),
+            visibility_timeout_ms=draw("visibility_timeout_ms", 500, 2_000, 10_000, 30_000),
+            repair_timeout_ms=draw("repair_timeout_ms", 100, 1_000, 8_000),
             retention_ms=None,
-            max_deliveries=source.choice((1, 2, 5)) if dead else None,
+            max_deliveries=draw("max_deliveries", 1, 2, 5) if dead else None,
             dead_letter_queue="dead" if dead else None,
-            history_ms=source.choice((0, 0, 5_000, 86_400_000)),
+            history_ms=draw("history_ms", 0, 0, 5_000, 86_400_000),
             dedup_window_ms=30 * 86_400_000,
         )
-        all_manners = ("ack", "ack", "slow", "twice", "forget", "late", "extend", "release", "rewrite")
         deeds = [deed for deed in ("lanes", "look", "move back", "redrive") if source.random() < 0.3]
         if source.random() < 0.08:
             deeds.append(source.choice(("purge", "delete")))
+        rest_ms = draw("rest_ms", 5, 50, 200, 1_000)
         return cls(
             settings=settings,
-            servers=source.choice((1, 2, 3, 3)),
-            producers=source.randint(1, 4),
-            consumers=source.randint(1, 4),
-            messages=source.choice((60, 120, 250, 400)),
-            rest_ms=source.choice((5, 50, 200, 1_000)),
-            manners=tuple(source.sample(all_manners, source.randint(2, len(all_manners)))),
-            deeds=tuple(deeds),
+            servers=draw("servers", 1, 2, 3, 3),
+            producers=draw("producers", 1, 2, 3, 4),
+            consumers=draw("consumers", 1, 2, 3, 4),
+            messages=draw("messages", 100, 150, 250, 400),
+            put_sizes=draw("put_sizes", (1, 1, 1, 1, 2, 3, 5, 12)),
+            rest_ms=rest_ms,
+            operator_rest_ms=draw("operator_rest_ms", 10 * rest_ms + 500),
+            manners=draw("manners", tuple(source.sample(MANNERS, source.randint(2, len(MANNERS))))),
+            deeds=draw("deeds", tuple(deeds)),
             flush=source.random() < 0.6,
-            bounds=PATIENCE | {name: source.choice(choices) for name, choices in VARIED.items()},
+            bounds=PATIENCE | {name: draw(name, *choices) for name, choices in VARIED.items()},
         )
 
 

@@ -4,11 +4,16 @@ from tests.simulation.mutants.patching import Mutant, Patch
 
 CONTROLS = (
     Mutant(
-        "lease without watching",
-        "A server takes the lease whenever it sees it: every lane has many workers at once.",
+        "lease that everybody holds",
+        "Every server believes that it was elected: every lane has many workers at once.",
         "A11",
-        (Patch("leases.Lease._consider", "if seen != self._watched:", "if False:"),
-         Patch("leases.Lease._consider", "if now.monotonic_ms - self._watched_since_ms < self._watched_duration_ms:", "if False:")),
+        (
+            Patch(
+                "leases.Lease.keep",
+                "    if self.held_fence is not None:",
+                "    self.held_fence = self.held_fence or 1\n    return True\n    if self.held_fence is not None:",
+            ),
+        ),
         covered_by="Leases are for speed: every step of a worker is conditional, so two of them do no harm.",
     ),
     Mutant(

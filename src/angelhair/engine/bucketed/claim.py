@@ -1,9 +1,12 @@
 """Claim: one conditional write per bucket takes a group of messages for their consumers (A2, A3).
 
-A first delivery is conditioned on the absence of a state row and on the bucket's flags: `opened`, which a dropped
-bucket has lost, and not `final`. A later delivery is conditioned on the row's revision. When a group is refused
-because of some rows, the answer says which; they are left out and the rest goes again. The claim's token tells
-our own claim, of unknown outcome at first, from somebody else's.
+A first delivery is conditioned on the absence of a state row and of the bucket's `final` flag; a later one on the
+row's revision. When a group is refused because of some rows, the answer says which; they are left out and the rest
+goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
+
+A bucket that was dropped looks like one that was never claimed from. So after a first delivery was claimed the floor
+is read again: it was raised before the drop began. Whoever slept through the end of a bucket finds it raised, and
+hands out nothing of what others delivered and settled long ago.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
-from angelhair.engine.bucketed.lane import Candidate, Lane
-from angelhair.engine.settling import change_settled
-from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Value, Values
+from angelhair.engine.bucketed.lane import Candidate, Lane, pointer_marks
+from angelhair.engine.settling import change_settled, read_surely
+from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Span, Value, Values
 from angelhair.errors import OutcomeUnknown, StoreError
 
 
@@ -71,7 +74,21 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
     for bucket, left in pending.items():
         if left:
             _distrust(lane, bucket, now)
-    return Claims(won, unknown)
+    gone = await dropped_meanwhile(lane, {wish.bucket for wish in won if wish.candidate.delivery is None})
+    return Claims([wish for wish in won if wish.bucket not in gone], unknown)
+
+
+async def dropped_meanwhile(lane: Lane, buckets: set[int]) -> set[int]:
+    """Those of the buckets, claimed from for the first time just now, that were dropped before that."""
+    if not buckets:
+        return set()
+    (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+    floor = pointer_marks(pointers).floor
+    gone = {bucket for bucket in buckets if bucket < floor}
+    if gone:
+        # What the claim left there, nobody would ever clear away.
+        await lane.store.drop([lane.states(bucket) for bucket in sorted(gone)])
+    return gone
 
 
 def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Moment) -> Change:
@@ -84,7 +101,7 @@ def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Mom
 
 def _flags_for(group: Sequence[Wish]) -> Values:
     if any(wish.candidate.delivery is None for wish in group):
-        return {"opened": 1, "final": None, "finished": None}
+        return {"final": None, "finished": None}
     return {"finished": None}
 
 

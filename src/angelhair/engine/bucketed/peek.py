@@ -6,14 +6,11 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
-from angelhair.engine.bucketed.reader import flag_opened
 from angelhair.engine.store import Span
 from angelhair.model import MessageId, Peeked
 
 
-async def visible_candidates(
-    lane: Lane, most: int, now: Moment, expiring: bool, opening: bool = False
-) -> list[tuple[int, Candidate]]:
+async def visible_candidates(lane: Lane, most: int, now: Moment, expiring: bool) -> list[tuple[int, Candidate]]:
     """Up to `most` messages that could be received now, the lowest ids first, from a bounded number of buckets."""
     marks = await read_marks(lane)
     if marks.next_id == 0:
@@ -26,8 +23,6 @@ async def visible_candidates(
         if len(found) >= most or looked >= limits.STATS_BUCKETS:
             break
         looked += 1
-        if opening:
-            await flag_opened(lane, [bucket])
         findings = await examine(lane, marks, bucket, expiring)
         if findings.flags.get("finished") is None:
             found.extend((bucket, candidate) for candidate in sorted(findings.visible))

@@ -7,14 +7,11 @@ and leaves the gaps to repair. A closed bucket is only a mark that moved: repair
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import is_over
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
-from angelhair.engine.settling import change_settled, expect_decided
-from angelhair.engine.store import Change, Row, Slice, Span, Values
+from angelhair.engine.store import Row, Slice, Span, Values
 from angelhair.errors import StoreError
 
 
@@ -51,9 +48,6 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     if not unknown:
         return
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
-    await flag_opened(
-        lane, [bucket for bucket, part in zip(unknown, found, strict=True) if not part.flags.get("opened")]
-    )
     for bucket, states in zip(unknown, found, strict=True):
         first = lane.first_of(bucket)
         opened = OpenBucket(first)
@@ -64,19 +58,6 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
                 opened.gaps.append((opened.position, number - 1))
             opened.position = number + 1
         opened.gaps_looked_ms = -limits.GAP_LOOK_MS
-
-
-async def flag_opened(lane: Lane, buckets: Sequence[int]) -> None:
-    """Marks buckets as opened, before their bodies are read.
-
-    A first claim is conditioned on this flag. A bucket that was dropped meanwhile has lost it, so a server that slept
-    through the end of a bucket cannot deliver from memory what others delivered and settled long ago.
-    """
-    changes = [
-        Change(lane.states(bucket), expect_flags={"opened": None}, set_flags={"opened": 1}) for bucket in buckets
-    ]
-    for outcome in await change_settled(lane.store, changes) if changes else ():
-        expect_decided(outcome)
 
 
 def _spans(lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, wanted: int, now: Moment) -> list[Span]:

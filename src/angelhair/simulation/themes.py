@@ -1,0 +1,129 @@
+"""Themes: seeds that lay stress on one thing. Chance alone seldom brings together what a rare order of events takes.
+
+A theme gives some faults a rate of its own and narrows some choices of the variation; all else stays as it was drawn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from angelhair.simulation import faults as kinds
+from angelhair.simulation.faults import FaultPlan, log_uniform
+
+PLAIN_SHARE = 0.4
+"""Share of the seeds without a theme."""
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    name: str
+    rates: Mapping[str, Range] = field(default_factory=dict)
+    """Between which bounds the rate of a fault is drawn, whatever the plan had."""
+    without: tuple[str, ...] = ()
+    """Faults that would hide what the theme is about."""
+    choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """What may be drawn for a setting, a trait of the load or a bound."""
+
+    def sharpen(self, plan: FaultPlan, source: random.Random) -> FaultPlan:
+        rates = {kind: rate for kind, rate in plan.rates.items() if kind not in self.without}
+        rates.update((kind, log_uniform(source, *bounds)) for kind, bounds in self.rates.items())
+        return replace(plan, rates=rates)
+
+    def draw(self, source: random.Random, name: str, otherwise: tuple[Any, ...]) -> Any:
+        return source.choice(self.choices.get(name, otherwise))
+
+
+PLAIN = Theme("plain")
+
+SLEEPERS = Theme(
+    "sleepers",
+    # Servers stop between any two calls while the others close, settle, finish and drop what they were at.
+    rates={kinds.PAUSE: (15, 60), kinds.SLOW: (0.02, 0.1)},
+    without=(kinds.OUTAGE, kinds.CRASH),
+    choices={
+        "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000), "CLOSE_PATIENCE_MS": (0, 50),
+        "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4), "messages": (150, 250), "rest_ms": (100, 300),
+        "visibility_timeout_ms": (500, 2_000), "lanes": (1,), "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+LATE_STORE = Theme(
+    "late store",
+    # Whatever has an unknown outcome lands later, while everybody goes on.
+    rates={kinds.CHANGE_LATE: (0.02, 0.1), kinds.WRITE_LATE: (0.02, 0.1), kinds.CHANGE_UNDECIDED: (0.02, 0.1),
+           kinds.REFUSAL_READ_LATER: (0.1, 0.5)},
+    choices={
+        "bucket_size": (1, 2, 5), "repair_timeout_ms": (100, 1_000), "history_ms": (0,), "servers": (2, 3),
+        "visibility_timeout_ms": (500, 2_000), "rest_ms": (50, 200),
+    },
+)
+DEATHS = Theme(
+    "deaths",
+    # Servers die at their store calls and leave everything half done; the last bucket never fills up.
+    rates={kinds.CRASH_AFTER_CALL: (10, 60), kinds.CRASH_BEFORE_CALL: (5, 20)},
+    without=(kinds.PAUSE, kinds.SUSPEND),
+    choices={
+        "bucket_size": (10, 50, 200), "visibility_timeout_ms": (500, 2_000), "messages": (100, 150), "rest_ms": (100, 300),
+        "servers": (2, 3), "lanes": (1, 1, 2), "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+DEAD_LETTERS = Theme(
+    "dead letters",
+    # Most messages are moved, by servers that die and sleep on the way, while late consumers still ack them.
+    rates={kinds.CRASH_AFTER_CALL: (5, 40), kinds.PAUSE: (5, 20), kinds.SLOW: (0.005, 0.05)},
+    choices={
+        "dead": (True,), "max_deliveries": (1, 1, 2), "visibility_timeout_ms": (500,), "servers": (2, 3),
+        "manners": (("late", "forget"), ("ack", "late", "late"), ("late", "twice", "forget")), "rest_ms": (50, 200),
+        "messages": (100, 150), "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+RUSH = Theme(
+    "rush",
+    # Many servers hand out the same few messages again and again.
+    rates={kinds.REFUSAL_READ_LATER: (0.1, 0.5), kinds.CHANGE_UNCONFIRMED: (0.01, 0.1)},
+    without=(kinds.OUTAGE, kinds.CUT_OFF, kinds.SUSPEND),
+    choices={
+        "bucket_size": (5, 20, 50), "visibility_timeout_ms": (500,), "servers": (3,), "consumers": (4, 6),
+        "manners": (("late", "forget"), ("forget", "twice", "release"), ("ack", "late", "late", "extend")),
+        "rest_ms": (5, 50), "messages": (100, 150), "lanes": (1,), "dead": (False,),
+    },
+)
+LANES = Theme(
+    "lanes",
+    # Lanes are sealed, ended and made while servers remember the old ones.
+    rates={kinds.PAUSE: (5, 20)},
+    choices={
+        "deeds": (("lanes",), ("lanes", "lanes", "look"), ("lanes", "move back")), "bucket_size": (1, 2, 5),
+        "repair_timeout_ms": (100, 1_000), "history_ms": (0, 0, 86_400_000), "servers": (2, 3), "rest_ms": (100, 300),
+        "CATALOG_AGE_MS": (5_000,), "operator_rest_ms": (500, 1_500), "lanes": (2, 3), "messages": (100, 150),
+        "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+REMADE = Theme(
+    "remade",
+    # The queue is deleted and made again under servers that remember the old one.
+    rates={kinds.PAUSE: (5, 20)},
+    choices={
+        "deeds": (("delete",),), "servers": (2, 3), "rest_ms": (100, 300), "CATALOG_AGE_MS": (5_000,),
+        "operator_rest_ms": (1_500, 4_000), "messages": (100, 150), "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+CLOCKS = Theme(
+    "clocks",
+    # Wall clocks are wrong by minutes and years, and servers die before they can look after what they claimed.
+    rates={kinds.CLOCK_LEAP: (5, 20), kinds.CLOCK_JUMP: (5, 20), kinds.CRASH: (1, 6)},
+    choices={
+        "servers": (2, 3), "rest_ms": (100, 300), "visibility_timeout_ms": (500, 2_000, 10_000), "bucket_size": (2, 10, 50),
+        "messages": (100, 150), "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+
+THEMES = (SLEEPERS, SLEEPERS, LATE_STORE, DEATHS, DEAD_LETTERS, RUSH, LANES, REMADE, CLOCKS)
+
+
+def draw_theme(source: random.Random) -> Theme:
+    return PLAIN if source.random() < PLAIN_SHARE else source.choice(THEMES)
