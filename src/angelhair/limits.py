@@ -39,7 +39,7 @@ PEEK_MESSAGES = 1_000
 
 # --- how the engine works -----------------------------------------------------------------------------------------
 
-INTEGER_LIMIT = 2**63
+INTEGER_LIMIT = 9_223_372_036_854_775_808
 """Whole numbers in a store, keys too, are signed and of 64 bits: below this, and not below its negative."""
 
 TTL_MAXIMUM_SECONDS = 20 * 365 * 86_400
