@@ -7,14 +7,15 @@ import hashlib
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import apsw
 
 ROOT = Path(__file__).resolve().parents[1]
 
-PROVED_FOLDERS = ("src", "tests", "cluster", "bench")
-"""What a proof rests on: a proof that was cut off goes on only if none of it has changed."""
+CODE = ("src", "tests", "cluster", "bench")
+"""Folders whose changes a report mentions."""
 
 SHORT_COMMIT = 12
 
@@ -24,14 +25,14 @@ def commit() -> str:
 
 
 def changed_files() -> list[str]:
-    """Files of the proved folders that differ from the commit, new ones included."""
-    return [line[3:] for line in _git("status", "--porcelain", "--", *PROVED_FOLDERS).splitlines()]
+    """Files of code that differ from the commit, new ones included."""
+    return [line[3:] for line in _git("status", "--porcelain", "--", *CODE).splitlines()]
 
 
-def identity() -> str:
-    """A hash of everything that is proved."""
+def identity(folders: Sequence[str]) -> str:
+    """A hash of all code in the folders: a proof that was cut off goes on only if none of it has changed."""
     found = hashlib.sha256()
-    for folder in PROVED_FOLDERS:
+    for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
             found.update(f"{path.relative_to(ROOT)}\0".encode())
             found.update(hashlib.sha256(path.read_bytes()).digest())

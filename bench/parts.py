@@ -11,6 +11,7 @@ import xml.etree.ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from angelhair.simulation import campaign
 from bench.here import ROOT
@@ -27,6 +28,9 @@ STATES_PORTION = 1_000
 """What is lost at most when a run is cut off: a few minutes."""
 
 SHOWN_FAILURES = 20
+
+MUTANT_TESTS = ("tests/simulation", "-k", "mutant")
+"""One test for each mutant, wherever in the folder."""
 
 FLAT_TOLERATED = 0.05
 """The bar: within 5 %."""
@@ -45,7 +49,10 @@ class Amounts:
     """At once, for what can be done beside each other; None takes all cores."""
 
 
-Part = Callable[[Kept, Amounts, Progress], None]
+class Part(NamedTuple):
+    run: Callable[[Kept, Amounts, Progress], None]
+    rests_on: tuple[str, ...]
+    """Folders: what was kept counts as long as nothing in them has changed."""
 
 
 def seeds(kept: Kept, amounts: Amounts, progress: Progress) -> None:
@@ -62,6 +69,8 @@ def seeds(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             for name in ("seeds", "operations", "faults", "steps"):
                 kept.add(name, getattr(played, name))
             kept.figures["kinds of faults"] = sorted({*kept.figures.get("kinds of faults", []), *played.kinds})
+            for name in ("operations", "faults"):
+                kept.figures[f"{name} a seed"] = round(kept.figures[name] / kept.figures["seeds"], 1)
             kept.failures += [
                 f"{campaign.replay_line(seed)}: {violations[0]}" for seed, violations in sorted(played.failed.items())
             ]
@@ -69,20 +78,23 @@ def seeds(kept: Kept, amounts: Amounts, progress: Progress) -> None:
 
 def mutants(kept: Kept, amounts: Amounts, progress: Progress) -> None:
     """The engine broken on purpose, in every way that is known; each must be caught."""
-    if "mutants caught" in kept.figures:
+    if "mutants" in kept.figures:
         return
-    progress("running")
+    from tests.simulation.mutants import MUTANTS
+
+    progress(f"{len(MUTANTS)} mutants")
     with Portion(kept), tempfile.TemporaryDirectory() as folder:
         results = Path(folder) / "mutants.xml"
-        command = [sys.executable, "-m", "pytest", "--quiet", f"--junitxml={results}", "-n",
-                   str(amounts.processes or os.cpu_count() or 1), "tests/simulation/mutants"]
+        processes = str(amounts.processes or os.cpu_count() or 1)
+        command = [sys.executable, "-m", "pytest", "--quiet", f"--junitxml={results}", "-n", processes, *MUTANT_TESTS]
         said = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
         cases = list(xml.etree.ElementTree.parse(results).iter("testcase")) if results.exists() else []
         missed = [case.get("name", "?") for case in cases if any(part.tag in ("failure", "error") for part in case)]
-        kept.figures["mutants caught"] = len(cases) - len(missed)
+        kept.figures["mutants"] = sorted(mutant.name for mutant in MUTANTS)
+        kept.figures["tests passed"] = len(cases) - len(missed)
         kept.failures += [f"not caught: {name}" for name in missed]
-        if (said.returncode != 0 and not missed) or not cases:
-            kept.failures.append(f"the mutants could not be run: {(said.stdout + said.stderr).strip()[-500:]}")
+        if (said.returncode != 0 and not missed) or len(cases) < len(MUTANTS):
+            kept.failures.append(f"the mutants were not all run: {(said.stdout + said.stderr).strip()[-500:]}")
 
 
 def sqlite_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
@@ -173,11 +185,11 @@ def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             asyncio.run(let_pass())
 
 
-PARTS: dict[str, Part] = {
-    "seeds": seeds,
-    "mutants": mutants,
-    "sqlite-kills": sqlite_kills,
-    "power-loss": power_loss,
-    "cluster-kills": cluster_kills,
-    "flat": flat,
+PARTS = {
+    "seeds": Part(seeds, ("src",)),
+    "mutants": Part(mutants, ("src", "tests/simulation")),
+    "sqlite-kills": Part(sqlite_kills, ("src", "tests/killed", "tests/unit/sqlite")),
+    "power-loss": Part(power_loss, ("src", "tests/unit/sqlite")),
+    "cluster-kills": Part(cluster_kills, ("src", "cluster", "tests/killed", "tests/cluster")),
+    "flat": Part(flat, ("src", "tests/costs")),
 }

@@ -13,6 +13,8 @@ from bench import here
 from bench.keeping import Kept, Progress
 from bench.parts import PARTS, Amounts
 from bench.report import verdict, write_report
+from tests.costs.clients import CLIENTS
+from tests.costs.passing import EARLY, WINDOW
 
 BARS = Amounts()
 
@@ -22,16 +24,16 @@ def main() -> int:
     amounts = Amounts(
         options.seeds, options.kills, options.power_losses, options.cluster_kills, options.flat, options.processes
     )
-    identity = here.identity()
+    identities = {name: here.identity(part.rests_on) for name, part in PARTS.items()}
     for name in options.only:
-        kept = Kept(name, identity) if options.anew else Kept.load(name, identity)
+        kept = Kept(name, identities[name]) if options.anew else Kept.load(name, identities[name])
         progress = Progress(name)
-        PARTS[name](kept, amounts, progress)
+        PARTS[name].run(kept, amounts, progress)
         kept.finish()
         progress.end(f"{verdict(kept)}, {kept.seconds:.0f} s")
         for failure in kept.failures:
             print(f"  {failure}", flush=True)
-    done = [kept for name in PARTS if (kept := Kept.load(name, identity)).figures]
+    done = [kept for name in PARTS if (kept := Kept.load(name, identities[name])).figures]
     print(f"report: {write_report(done, options.report_folder)}")
     return 1 if any(kept.failures for kept in done) else 0
 
@@ -47,7 +49,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--flat", type=int, default=BARS.flat, metavar="N", help="messages that pass first")
     parser.add_argument("--processes", type=int, default=None, metavar="N", help="at once (default: all cores)")
     parser.add_argument("--report-folder", type=Path, default=here.ROOT / "docs" / "proof")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.flat < EARLY + WINDOW + CLIENTS:
+        parser.error(f"--flat must leave room for the early window: at least {EARLY + WINDOW + CLIENTS}")
+    return options
 
 
 def _names(text: str) -> list[str]:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES
 from angelhair.engine.store import APPLIED, Change, Partition, Row, RowChange, Span, Store, Write
@@ -23,6 +23,8 @@ SETTINGS = QueueSettings(visibility_timeout_ms=600_000)
 BUCKET_ROWS = SETTINGS.bucket_size
 
 WARM_UP_MESSAGES = 10 * CLIENTS
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -49,26 +51,22 @@ async def measure(store: Store, messages: int) -> list[Rate]:
     server.workers.start([QUEUE])
     await server.put(WARM_UP_MESSAGES)
     await server.ack(await server.receive(WARM_UP_MESSAGES))
-    receipts: list[str] = []
-
-    async def receive() -> None:
-        receipts.extend(await server.receive(messages))
-
-    rates = [
-        await _rate(server, "put", messages, server.put(messages)),
-        await _rate(server, "receive", messages, receive()),
-        await _rate(server, "ack", messages, server.ack(receipts)),
-    ]
+    put, put_rate = await _rate(server, "put", server.put(messages))
+    receipts, receive_rate = await _rate(server, "receive", server.receive(put))
+    _, ack_rate = await _rate(server, "ack", server.ack(receipts))
+    rates = [put_rate, receive_rate, ack_rate]
     await server.workers.stop()
     for rate in rates:
         rate.baseline_seconds = await _baseline(store, rate)
     return rates
 
 
-async def _rate(server: Server, verb: str, messages: int, work: Coroutine[Any, Any, None]) -> Rate:
+async def _rate(server: Server, verb: str, work: Coroutine[Any, Any, T]) -> tuple[T, Rate]:
     began = time.perf_counter()
-    counts = await server.counted(work)
-    return Rate(verb, messages, time.perf_counter() - began, Cost.of(counts, messages), 0.0)
+    result, counts = await server.counted(work)
+    seconds = time.perf_counter() - began
+    messages = result if isinstance(result, int) else len(cast("list[str]", result))
+    return result, Rate(verb, messages, seconds, Cost.of(counts, messages), 0.0)
 
 
 async def _baseline(store: Store, rate: Rate) -> float:

@@ -16,7 +16,7 @@ BARS = Amounts()
 
 REACHED: dict[str, tuple[str, int]] = {
     "seeds": ("seeds", BARS.seeds),
-    "mutants": ("mutants caught", 12),
+    "mutants": ("mutants", 12),
     "sqlite-kills": ("kills of a server", BARS.kills),
     "power-loss": ("states rebuilt", BARS.power_losses),
     "cluster-kills": ("servers under load, commitlog_sync batch: kills of all nodes", BARS.cluster_kills),
@@ -30,6 +30,7 @@ def verdict(kept: Kept) -> str:
         return "FAILED"
     figure, bar = REACHED[kept.name]
     reached = kept.figures.get(figure, 0)
+    reached = len(reached) if isinstance(reached, list) else reached
     if kept.finished is None or reached < bar:
         return f"nothing failed, but the bar is {_number(bar)}"
     return "holds"
@@ -60,7 +61,7 @@ def _lines(parts: Sequence[Kept]) -> list[str]:
     lines += ["", "| Part | Verdict | Duration |", "|---|---|---|"]
     lines += [f"| {kept.name} | {verdict(kept)} | {_duration(kept.seconds)} |" for kept in parts]
     for kept in parts:
-        lines += ["", f"## {kept.name}", "", PARTS[kept.name].__doc__ or "", ""]
+        lines += ["", f"## {kept.name}", "", PARTS[kept.name].run.__doc__ or "", ""]
         lines += [f"- {name}: {_number(figure)}" for name, figure in kept.figures.items()]
         lines.append(f"- failures: {len(kept.failures)}")
         lines += [f"  - {failure}" for failure in kept.failures[:SHOWN_FAILURES]]

@@ -158,6 +158,9 @@ FINAL_BUCKETS = 32
 LOW_BUCKETS = 8
 """Unfinished buckets above the repair pointer that every step may look into, so that no bucket waits for another's."""
 
+LOW_PAUSE_MAXIMUM_MS = 30_000
+"""How long such a bucket, in which nothing happens, stays unvisited at most."""
+
 FINISHED_BUCKETS = 256
 """Finished buckets that the repair pointer passes in one step."""
 

@@ -72,15 +72,13 @@ async def pass_through(
 
 async def _one_round(server: Server, background: Background, clock: StillClock) -> int:
     """Every client puts, receives and acks one message."""
-    for work in (server.put(CLIENTS), _receive_and_ack(server)):
-        await work
-        clock.advance(CLIENTS * MESSAGE_MS // 2)
-        await background.catch_up()
+    assert await server.put(CLIENTS) == CLIENTS
+    clock.advance(CLIENTS * MESSAGE_MS // 2)
+    await background.catch_up()
+    assert await server.ack(await server.receive(CLIENTS)) == CLIENTS
+    clock.advance(CLIENTS * MESSAGE_MS // 2)
+    await background.catch_up()
     return CLIENTS
-
-
-async def _receive_and_ack(server: Server) -> None:
-    await server.ack(await server.receive(CLIENTS))
 
 
 class Background:

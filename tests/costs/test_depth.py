@@ -69,12 +69,7 @@ async def put_delayed_many(server: Server) -> None:
 
 
 async def rows_of_one_receive(server: Server, expected: int) -> int:
-    deliveries: list[object] = []
-
-    async def receive() -> None:
-        deliveries.extend(await server.batching.receive(ACCOUNT, QUEUE, Ask(1)))
-
-    counts = await server.counted(receive())
+    deliveries, counts = await server.counted(server.batching.receive(ACCOUNT, QUEUE, Ask(1)))
     assert len(deliveries) == expected
     return counts.rows_read
 

@@ -242,8 +242,8 @@ async def wait(story: Story, server: Server, duration: str) -> Answer:
 async def work(story: Story, _server: Server, names: str, duration: str | None) -> Answer:
     servers = [story.server(name) for name in names.split(" and ")]
     remaining = milliseconds(duration) if duration else 0
-    # Long times pass in larger strides, so that a year of work takes no more than some hundred steps.
-    stride = max(SECOND, remaining // 100)
+    # Long times pass in larger strides, so that hours of work take no more steps than a minute of it.
+    stride = max(SECOND, remaining // 60)
     while True:
         for queue in story.queues:
             for server in servers:

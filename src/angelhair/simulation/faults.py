@@ -19,6 +19,8 @@ WRITE_LOST = "write lost"
 """A blind write did not happen; its outcome is unknown."""
 WRITE_UNCONFIRMED = "write unconfirmed"
 """A blind write happened; its outcome is unknown."""
+WRITE_DELAYED = "write delayed"
+"""A blind write is held up for seconds, as by a sender that stops before it sends; then it happens and is confirmed."""
 WRITE_LATE = "write late"
 """A blind write lands up to seconds after its outcome was said to be unknown."""
 WRITE_VERY_LATE = "write very late"
@@ -36,6 +38,8 @@ CHANGE_UNCONFIRMED = "change unconfirmed"
 """A conditional change was decided one way or the other; its outcome is unknown."""
 CHANGE_UNDECIDED = "change undecided"
 """As unconfirmed, and plain reads miss it until the next change of the partition, or some time, completes it."""
+CHANGE_DELAYED = "change delayed"
+"""A conditional change is held up for seconds; then it is decided and answered as any other."""
 CHANGE_LATE = "change late"
 """A conditional change tests its conditions and lands up to seconds after its outcome was said to be unknown."""
 CHANGE_VERY_LATE = "change very late"
@@ -85,11 +89,11 @@ OUTAGE = "outage"
 Kinds = tuple[str, ...]
 
 WRITE_FAULTS: Kinds = (
-    WRITE_UNAVAILABLE, WRITE_LOST, WRITE_UNCONFIRMED, WRITE_LATE, WRITE_VERY_LATE, WRITE_PAST_DROP, WRITE_TORN,
+    WRITE_UNAVAILABLE, WRITE_LOST, WRITE_UNCONFIRMED, WRITE_DELAYED, WRITE_LATE, WRITE_VERY_LATE, WRITE_PAST_DROP, WRITE_TORN,
 )
 CHANGE_FAULTS: Kinds = (
-    CHANGE_UNAVAILABLE, CHANGE_LOST, CHANGE_UNCONFIRMED, CHANGE_UNDECIDED, CHANGE_LATE, CHANGE_VERY_LATE,
-    CHANGE_PAST_DROP,
+    CHANGE_UNAVAILABLE, CHANGE_LOST, CHANGE_UNCONFIRMED, CHANGE_UNDECIDED, CHANGE_DELAYED, CHANGE_LATE,
+    CHANGE_VERY_LATE, CHANGE_PAST_DROP,
 )
 DROP_FAULTS: Kinds = (DROP_UNAVAILABLE, DROP_LOST, DROP_UNCONFIRMED, DROP_LATE, DROP_VERY_LATE)
 READ_FAULTS: Kinds = (READ_UNAVAILABLE,)

@@ -33,6 +33,8 @@ from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND, MICROSE
 
 LATE_US = (1_000, 5 * MICROSECONDS_PER_SECOND)
 """How late a late effect lands: about as long as a request may queue at a busy node."""
+DELAYED_US = (50_000, 30 * MICROSECONDS_PER_SECOND)
+"""How long a delayed effect is held up: long enough for others to close, settle, finish and drop its bucket."""
 VERY_LATE_US = (60 * MICROSECONDS_PER_SECOND, 3 * 3_600 * MICROSECONDS_PER_SECOND)
 """How late a very late effect lands: Cassandra keeps hints for three hours."""
 PAST_DROP_US = (1_000, 600 * MICROSECONDS_PER_SECOND)
@@ -85,7 +87,10 @@ class SimulatedStore(Caller):
         for index, change in enumerate(changes):
             if self._sent(call, index, "change", change):
                 fate = None if call.crashing else self._faults.draw("change")
-                self._scheduler.after(self._travel_us(), self._change_lands, (call, index, change, fate))
+                travel_us = self._travel_us()
+                if fate == kinds.CHANGE_DELAYED:
+                    fate, travel_us = None, travel_us + int(log_uniform(self._random, *DELAYED_US))
+                self._scheduler.after(travel_us, self._change_lands, (call, index, change, fate))
         return await call  # type: ignore[no-any-return]
 
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
@@ -183,16 +188,20 @@ class SimulatedStore(Caller):
         if not self._sent(call, index, "write", write):
             return
         fate = None if call.crashing else self._faults.draw("write")
+        delay_us = 0
+        if fate == kinds.WRITE_DELAYED:
+            fate, delay_us = None, int(log_uniform(self._random, *DELAYED_US))
         rows = write.rows
         if fate is None and len(rows) > self._instant_rows:
             parts = [rows[at : at + self._instant_rows] for at in range(0, len(rows), self._instant_rows)]
             call.pending += len(parts) - 1
             for part in parts:
                 self._scheduler.after(
-                    self._travel_us(), self._write_lands, (call, index, write._replace(rows=part), stamp, None, True)
+                    delay_us + self._travel_us(), self._write_lands,
+                    (call, index, write._replace(rows=part), stamp, None, True),
                 )
             return
-        self._scheduler.after(self._travel_us(), self._write_lands, (call, index, write, stamp, fate, False))
+        self._scheduler.after(delay_us + self._travel_us(), self._write_lands, (call, index, write, stamp, fate, False))
 
     def _write_lands(self, argument: tuple[Call, int, Write, int | None, str | None, bool]) -> None:
         call, index, write, stamp, fate, partial = argument

@@ -43,11 +43,11 @@ PLAIN = Theme("plain")
 SLEEPERS = Theme(
     "sleepers",
     # Servers stop between any two calls while the others close, settle, finish and drop what they were at.
-    rates={kinds.PAUSE: (15, 60), kinds.SLOW: (0.02, 0.1)},
-    without=(kinds.OUTAGE, kinds.CRASH),
+    rates={kinds.PAUSE: (5, 20), kinds.WRITE_DELAYED: (0.03, 0.2), kinds.CHANGE_DELAYED: (0.002, 0.05)},
+    without=(kinds.OUTAGE, kinds.CRASH, kinds.SLOW),
     choices={
         "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000), "CLOSE_PATIENCE_MS": (0, 50),
-        "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4), "messages": (150, 250), "rest_ms": (100, 300),
+        "STEP_MS": (200,), "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4), "messages": (150, 250), "rest_ms": (100, 300),
         "visibility_timeout_ms": (500, 2_000), "lanes": (1,), "put_sizes": ((1,), (1, 1, 3)),
     },
 )

@@ -36,6 +36,7 @@ VARIED: dict[str, tuple[int, ...]] = {
     "BATCH_MESSAGES": (12, 1_000),
     "CATALOG_AGE_MS": (500, 5_000),
     "LEASE_MS": (3_000, 10_000),
+    "STEP_MS": (1_000,),
 }
 
 PATIENCE: dict[str, int] = {

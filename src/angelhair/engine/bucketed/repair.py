@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -30,14 +31,21 @@ from angelhair.engine.store import Applied, Change, Refused, Span
 from angelhair.errors import StoreError
 
 
+class LowBucket(NamedTuple):
+    due_ms: int
+    pause_ms: int
+    settled: int
+    """Messages that were settled at the last look: as long as their number grows, looking often pays."""
+
+
 @dataclass(slots=True)
 class RepairMemory:
     """What the elected worker has watched since it took over (R5: anew after every takeover)."""
 
     closed_since_ms: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """By value of the reader mark: since when, on our own clock, it has stood there or above."""
-    low_looked_ms: dict[int, int] = field(default_factory=dict)
-    """By bucket above the repair mark: when it was last looked into."""
+    low: dict[int, LowBucket] = field(default_factory=dict)
+    """The lowest unfinished buckets, and when to look into each again."""
 
 
 async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment) -> bool:
@@ -111,28 +119,39 @@ async def _admit_missing(lane: Lane, marks: Marks, bucket: int, now: Moment) -> 
 
 async def finish_low(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment, expiring: bool) -> bool:
     """Looks into the lowest unfinished buckets, finishes what is done and moves the repair mark. True for more."""
-    repair, busy = await _pass_finished(lane, marks)
-    for bucket in [bucket for bucket in memory.low_looked_ms if bucket < repair]:
-        del memory.low_looked_ms[bucket]
+    repair, busy = await _pass_finished(lane, marks, memory)
+    for bucket in [bucket for bucket in memory.low if bucket < repair]:
+        del memory.low[bucket]
     looked = 0
     bucket = repair
     while bucket < marks.settled and looked < limits.LOW_BUCKETS:
         if bucket not in lane.view.finished:
             looked += 1
-            last = memory.low_looked_ms.get(bucket)
-            if last is None or now.monotonic_ms - last >= limits.STEP_MS:
-                memory.low_looked_ms[bucket] = now.monotonic_ms
-                _, finished = await visit(lane, marks, bucket, now, expiring)
+            last = memory.low.get(bucket)
+            if last is None or now.monotonic_ms >= last.due_ms:
+                findings, finished = await visit(lane, marks, bucket, now, expiring)
+                memory.low[bucket] = _next_look(last, findings, now)
                 busy = busy or (finished and bucket == repair)
         bucket += 1
     return busy
 
 
-async def _pass_finished(lane: Lane, marks: Marks) -> tuple[int, bool]:
+def _next_look(last: LowBucket | None, findings: Findings, now: Moment) -> LowBucket:
+    """Often while consumers settle messages there, ever less often while nothing happens."""
+    if last is None or findings.settled > last.settled:
+        pause_ms = limits.STEP_MS
+    else:
+        pause_ms = min(2 * last.pause_ms, limits.LOW_PAUSE_MAXIMUM_MS)
+    return LowBucket(now.monotonic_ms + pause_ms, pause_ms, findings.settled)
+
+
+async def _pass_finished(lane: Lane, marks: Marks, memory: RepairMemory) -> tuple[int, bool]:
     """Moves the repair mark over finished buckets, a bounded number at a time."""
     repair = marks.repair
     last = min(marks.settled, repair + limits.FINISHED_BUCKETS)
-    unknown = [bucket for bucket in range(repair, last) if bucket not in lane.view.finished][: limits.LOW_BUCKETS]
+    # Those that were visited are known; the others may have been finished by an earlier worker, many at a time.
+    known = memory.low.keys() | lane.view.finished.keys()
+    unknown = [bucket for bucket in range(repair, last) if bucket not in known][: limits.LOW_BUCKETS]
     if unknown:
         found = await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in unknown])
         for bucket, part in zip(unknown, found, strict=True):

@@ -1,0 +1,199 @@
+"""A11: one repair worker per lane, elected by conditional writes. A12: any number of servers on one store."""
+
+from __future__ import annotations
+
+import asyncio
+
+from angelhair import limits
+from angelhair.engine import places
+from angelhair.engine.schema import LEASES, STATES
+from angelhair.engine.store import Span
+from tests.faults import ARRIVE_LATE, LOSE_ANSWER, NEVER_SENT
+from tests.queues import HOUR, MINUTE, SECOND, Server, World, numbers
+
+
+async def holder(world: World) -> tuple[object, object]:
+    """Who holds the lease of lane 0, and its fencing number."""
+    queue = await world.queue("orders")
+    (found,) = await world.store.read([Span(places.leases(queue.incarnation, 0))])
+    values = found.rows[0].values if found.rows else {}
+    return values.get("holder"), values.get("fence")
+
+
+async def test_a11_one_is_elected(world: World) -> None:
+    """Naive: everybody repairs."""
+    servers = [world.server() for _ in range(3)]
+    await servers[0].create("orders")
+    await asyncio.gather(*(server.step("orders") for server in servers))
+    names = [server.engine.memory.server for server in servers]
+    elected, fence = await holder(world)
+    assert elected in names and fence == 1
+    await world.work("orders", MINUTE, servers)
+    assert await holder(world) == (elected, 1)
+
+
+async def test_a11_another_takes_over_when_it_dies(world: World) -> None:
+    """Naive: a lease without an end, or one that ends while its holder beats."""
+    first, second = world.server(), world.server()
+    await first.create("orders")
+    await world.work("orders", 5 * SECOND, [first, second])
+    assert await holder(world) == (first.engine.memory.server, 1)
+    await second.work("orders", limits.LEASE_MS - SECOND)
+    assert (await holder(world))[0] == first.engine.memory.server
+    await second.work("orders", 5 * SECOND)
+    assert await holder(world) == (second.engine.memory.server, 2)
+
+
+async def test_a11_skewed_clocks_steal_nothing(world: World) -> None:
+    """Naive: a lease that ends at a wall time. A server an hour ahead would take it at once, one behind never."""
+    first, fast, slow = world.server(), world.server(ahead_ms=HOUR), world.server(ahead_ms=-HOUR)
+    await first.create("orders")
+    await world.work("orders", MINUTE, [first, fast, slow])
+    assert await holder(world) == (first.engine.memory.server, 1)
+    await slow.work("orders", 12 * SECOND)
+    assert await holder(world) == (slow.engine.memory.server, 2)
+
+
+async def test_a11_given_back_it_is_free_at_once(world: World) -> None:
+    first, second = world.server(), world.server()
+    await first.create("orders")
+    await first.step("orders")
+    await second.step("orders")
+    await first.engine.release_leases()
+    await first.engine.release_leases()
+    await second.step("orders")
+    assert await holder(world) == (second.engine.memory.server, 2)
+
+
+async def test_a11_beat_of_unknown_outcome(world: World) -> None:
+    """Naive: believe oneself dead, or alive, after a time-out. The next beat decides."""
+    first, second = world.server(), world.server()
+    await first.create("orders")
+    for fault in (LOSE_ANSWER, NEVER_SENT):
+        first.store.next("change", LEASES, fault, times=limits.SETTLE_ATTEMPTS + 1)
+        await world.work("orders", 8 * SECOND, [first, second])
+        assert (await holder(world))[0] == first.engine.memory.server
+    first.store.heal()
+    await world.work("orders", MINUTE, [first, second])
+    assert await holder(world) == (first.engine.memory.server, 1)
+
+
+async def test_a11_sleeper_finds_its_lease_taken(world: World) -> None:
+    """Naive: go on after a pause as if nothing had been. The fencing number has moved."""
+    first, second = world.server(), world.server()
+    await first.create("orders")
+    await world.work("orders", 5 * SECOND, [first, second])
+    await second.work("orders", 15 * SECOND)
+    await first.step("orders")
+    assert await holder(world) == (second.engine.memory.server, 2)
+    await world.work("orders", MINUTE, [first, second])
+    assert await holder(world) == (second.engine.memory.server, 2)
+
+
+async def test_a11_two_at_once_do_no_harm(world: World) -> None:
+    """Naive: rest safety on the election. Two workers repair, finish and drop the same buckets, step by step."""
+    first, second = world.server(), world.server()
+    await first.create("orders", bucket_size=2, repair_timeout_ms=5 * SECOND, history_ms=0)
+    reservation = await first.engine.reserve(world.account, "orders", 1)
+    assert reservation.first == 0
+    put = await first.put("orders", count=9)
+    acked = numbers(await first.take("orders", 5))
+    await world.work("orders", 3 * SECOND, [first, second])
+    # The second one is elected while the first is asleep in the middle of a step, and works to the end meanwhile.
+    await first.receive("orders", 0 + 1, SECOND)
+    for _ in range(20):
+        first.store.next("change", STATES, lambda: second.work("orders", 12 * SECOND))
+        await world.work("orders", 2 * SECOND, [first])
+        acked += numbers(await first.take("orders", 5)) + numbers(await second.take("orders", 5))
+        if len(acked) == len(put):
+            break
+    assert sorted(acked) == put
+    first.store.heal()
+    await world.work("orders", MINUTE, [first, second])
+    marks = await world.marks("orders")
+    assert (marks.repair, marks.dropped) == (5, 5)
+
+
+async def test_a11_late_beat_does_not_bring_a_lease_back(world: World) -> None:
+    """A beat that lands after the takeover is refused: it is conditioned on holder, fence and beat."""
+    first, second = world.server(), world.server()
+    await first.create("orders")
+    await world.work("orders", 2 * SECOND, [first, second])
+    first.store.next("change", LEASES, ARRIVE_LATE, times=100)
+    world.wait(3 * SECOND)
+    await first.step("orders")
+    await second.work("orders", 15 * SECOND)
+    await first.store.land()
+    assert await holder(world) == (second.engine.memory.server, 2)
+
+
+async def produce(server: Server, batches: int, each: int) -> list[int]:
+    put: list[int] = []
+    for _ in range(batches):
+        put += await server.put("orders", count=each)
+        await asyncio.sleep(0)
+    return put
+
+
+async def consume(server: Server, done: asyncio.Event) -> list[int]:
+    acked: list[int] = []
+    idle = 0
+    while idle < 3:
+        found = numbers(await server.take("orders", 7))
+        acked += found
+        await asyncio.sleep(0)
+        if not found and done.is_set():
+            idle += 1
+            server.world.wait(SECOND)
+    return acked
+
+
+async def test_a12_many_servers_on_one_queue(world: World) -> None:
+    """Naive: a server that owns its queue. Four produce, four consume, each message is acked once and none is left."""
+    servers = [world.server() for _ in range(4)]
+    await servers[0].create("orders", bucket_size=16, visibility_timeout_ms=HOUR, repair_timeout_ms=5 * SECOND)
+    done = asyncio.Event()
+    consumers = [asyncio.ensure_future(consume(server, done)) for server in servers]
+    put = [number for group in await asyncio.gather(*(produce(server, 5, 8) for server in servers)) for number in group]
+    done.set()
+    acked = [number for group in await asyncio.gather(*consumers) for number in group]
+    await world.work("orders", 20 * SECOND, servers)
+    acked += numbers(await servers[0].drain("orders"))
+    assert sorted(put) == list(range(160))
+    assert sorted(acked) == sorted(put)
+
+
+async def test_a12_a_server_sees_what_another_did(world: World) -> None:
+    """Naive: answers from a memory that is never checked."""
+    first, second = world.server(), world.server()
+    await first.create("orders", visibility_timeout_ms=10 * SECOND)
+    assert await second.receive("orders") == []
+    await first.put("orders", b"hello")
+    (delivery,) = await second.receive("orders")
+    assert await first.receive("orders") == []
+    assert await first.ack("orders", delivery) == [None]
+    await second.engine.change_queue(world.account, "orders", {"visibility_timeout_ms": HOUR})
+    world.wait(limits.CATALOG_AGE_MS)
+    await first.put("orders")
+    (delivery,) = await first.receive("orders")
+    assert delivery.visible_at_ms == world.dial.wall_ms + HOUR
+
+
+async def test_a12_servers_prefer_the_lanes_they_hold(world: World) -> None:
+    """Adding a server adds throughput: each puts into lanes of its own, so that they do not contend."""
+    first, second = world.server(), world.server()
+    await first.create("orders", lanes=2)
+    await first.step("orders")
+    await first.engine.memory.workers[(await world.queue("orders")).incarnation, 1].lease.release(
+        world.store, first.clock.now()
+    )
+    await second.step("orders")
+    outcomes = [(await server.put_outcomes("orders", [_message()]))[0] for server in (first, second) for _ in range(4)]
+    assert [outcome.lane for outcome in outcomes if not isinstance(outcome, Exception)] == [0] * 4 + [1] * 4
+    assert sorted(str(item.id) for item in await second.receive("orders", 4)) == ["1-0", "1-1", "1-2", "1-3"]
+
+
+def _message():  # type: ignore[no-untyped-def]
+    from angelhair.model import NewMessage
+
+    return NewMessage(b"-")
