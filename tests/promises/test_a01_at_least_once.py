@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from angelhair.engine.schema import BODIES, POINTERS, STATES
+from angelhair.engine.store import Write
 from angelhair.errors import OutcomeUnknown, QueueNotFound, Unavailable
 from angelhair.model import MessageId, NewMessage
 from tests.faults import LOSE_ANSWER, NEVER_SENT, UNAVAILABLE
@@ -115,16 +118,15 @@ async def test_a01_one_bad_bucket_concerns_its_messages_only(world: World) -> No
     """Naive: fail the whole group. What was written elsewhere is confirmed, and each message has its own answer."""
     server = world.server()
     await server.create("orders", bucket_size=2)
-    second_bucket = places_of_bucket(1)
-    server.store.next("write", BODIES, UNAVAILABLE, when=second_bucket, times=100)
+    server.store.next("write", BODIES, UNAVAILABLE, when=in_bucket(1), times=100)
     outcomes = await server.put_outcomes("orders", [NewMessage(b"-")] * 6)
-    assert [type(outcome) for outcome in outcomes] == [MessageId, MessageId, Unavailable, Unavailable, MessageId, MessageId]
+    assert [type(item) for item in outcomes] == [MessageId, MessageId, Unavailable, Unavailable, MessageId, MessageId]
     server.store.heal()
     assert numbers(await server.drain("orders")) == [0, 1, 4, 5]
 
 
-def places_of_bucket(bucket: int):  # type: ignore[no-untyped-def]
-    return lambda item: item.partition.key.endswith(f".{bucket}")
+def in_bucket(bucket: int) -> Callable[[Write], bool]:
+    return lambda write: write.partition.key.endswith(f".{bucket}")
 
 
 async def test_a01_confirmation_waits_for_the_marks(world: World) -> None:

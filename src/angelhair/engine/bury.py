@@ -8,7 +8,7 @@ from angelhair import limits
 from angelhair.engine import catalog, places
 from angelhair.engine.bucketed.lane import pointer_marks
 from angelhair.engine.settling import change_one
-from angelhair.engine.store import Change, Row, RowChange, Span, Store
+from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Store
 
 
 async def bury_step(store: Store) -> bool:
@@ -64,6 +64,11 @@ async def _drop_portion(store: Store, incarnation: str, lane: int, bucket_size: 
     last = min(end, marks.dropped + limits.DROP_BUCKETS)
     if marks.dropped >= last:
         return False
+    if marks.floor < end:
+        # As always, the floor first: a receive that slept through the deletion finds it raised and delivers nothing.
+        row = RowChange("floor", {"value": marks.floor}, {"value": end})
+        if not isinstance(await change_one(store, Change(places.pointers(incarnation, lane), [row])), Applied):
+            return True
     gone = []
     for bucket in range(marks.dropped, last):
         gone += [places.bodies(incarnation, lane, bucket), places.states(incarnation, lane, bucket)]
