@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cluster import CassandraCluster
 from cluster.configuration import CommitLogSync
-from cluster.killing import FIRST_ADDRESS, Toll
+from cluster.killing import Toll
 from cluster.killing import kill_all_under_load as kill_under_store_load
 from cluster.testing import fresh_keyspace
 from tests.cluster.engine_load import AllKilled
@@ -23,6 +23,9 @@ CONTROL_KILLS = 20
 so not every kill costs something."""
 
 NODES = 3
+
+FIRST_ADDRESS = 51
+"""Away from the clusters of the tests and of the benchmarks."""
 
 Figures = dict[str, int]
 Progress = Callable[[str], None]

@@ -26,7 +26,6 @@ from angelhair.clock import Moment
 from angelhair.engine import catalog, places
 from angelhair.engine.bucketed.lane import Marks
 from angelhair.engine.engine import Engine
-from angelhair.engine.schema import BODIES, STATES
 from angelhair.engine.store import Partition, Row, Slice, Span, Store
 from angelhair.errors import AngelhairError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
@@ -142,6 +141,7 @@ class World:
         self.identities = session.identities
         self.account = f"account-{next(session.accounts)}"
         self.servers: list[Server] = []
+        self.incarnations: set[str] = set()
 
     def server(self, *, ahead_ms: int = 0, store: Store | None = None) -> Server:
         server = Server(self, ServerClock(self.dial, ahead_ms), FaultyStore(store or self.store))
@@ -182,11 +182,11 @@ class World:
         return states, {int(row.key): row for row in bodies.rows}
 
     async def dump(self) -> dict[tuple[str, str], tuple[dict[str, Any], dict[Any, dict[str, Any]]]]:
-        """All that lies in the partitions that any server of this world has ever named."""
+        """All of this world's that lies in the partitions which any of its servers has ever named."""
         partitions: dict[Partition, None] = {}
         for server in self.servers:
             partitions.update(server.store.touched)
-        ordered = list(partitions)
+        ordered = [item for item in partitions if item.key == self.account or item.key[:32] in self.incarnations]
         slices = await self.store.read([Span(partition) for partition in ordered]) if ordered else []
         return {
             (partition.table.name, partition.key): (
@@ -208,7 +208,13 @@ class Server:
 
     async def create(self, name: str, **settings: Any) -> catalog.Queue:
         queue, _ = await self.engine.create_queue(self.world.account, name, QueueSettings(**settings))
+        self.world.incarnations.add(queue.incarnation)
         return queue
+
+    async def graves(self) -> set[str]:
+        """Incarnations that wait to be buried, everybody's."""
+        (found,) = await self.store.read([Span(places.GRAVEYARD)])
+        return {str(row.key) for row in found.rows}
 
     async def put_outcomes(self, name: str, messages: Iterable[NewMessage]) -> list[MessageId | AngelhairError]:
         return await self.engine.put(self.world.account, name, list(messages))
@@ -269,10 +275,6 @@ def succeeded(outcome: Any) -> Any:
 
 def numbers(deliveries: Iterable[Delivery]) -> list[int]:
     return [delivery.id.number for delivery in deliveries]
-
-
-def holds_messages(partition: Partition) -> bool:
-    return partition.table in (BODIES, STATES)
 
 
 # --- fixtures, for the conftest of each folder ----------------------------------------------------------------------

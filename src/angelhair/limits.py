@@ -90,6 +90,9 @@ PREFETCH_BYTES = 1024 * 1024
 EXAMINED_BUCKETS = 4
 """Buckets that one receive looks into for messages that have become visible again."""
 
+OPEN_ROUNDS = 6
+"""Times a bucket's opening is tried or read back."""
+
 OPEN_BUCKETS = 8
 """Buckets that a reader looks into at the same time for new messages."""
 

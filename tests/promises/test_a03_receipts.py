@@ -1,4 +1,4 @@
-"""A3: a receipt is new for every delivery; of two acks of different deliveries at most one wins; stale ones do nothing."""
+"""A3: a receipt is new for every delivery; of two acks of different deliveries one wins, the stale one does nothing."""
 
 from __future__ import annotations
 

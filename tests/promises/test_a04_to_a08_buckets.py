@@ -11,7 +11,7 @@ from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES
 from angelhair.errors import InvalidRequest, Unavailable
 from angelhair.model import MessageId, NewMessage
 from tests.faults import ARRIVE_LATE, LOSE_ANSWER, NEVER_SENT, UNAVAILABLE
-from tests.queues import MINUTE, SECOND, Server, World, numbers
+from tests.queues import HOUR, MINUTE, SECOND, Server, World, numbers
 
 # --- A4: ids grow, and name their bucket ------------------------------------------------------------------------------
 
@@ -128,6 +128,20 @@ async def test_a05_what_is_in_hand_keeps_its_bucket_open(world: World) -> None:
     assert numbers(await server.receive("orders", 5)) == [0, 1, 2, 3, 4]
     assert (await world.marks("orders")).reader == 1
     assert numbers(await world.server().receive("orders", 10)) == list(range(5, 12))
+
+
+@pytest.mark.xfail(reason="the worker takes a bucket without bodies for one that has expired, and closes it at once")
+async def test_a05_worker_leaves_a_bucket_open_that_is_being_written(world: World) -> None:
+    """Naive: close what holds nothing. Its ids were taken a moment ago, and their writes are on the way."""
+    server, worker = world.server(), world.server()
+    await server.create("orders", bucket_size=2, repair_timeout_ms=HOUR)
+    await server.engine.reserve(world.account, "orders", 1)
+    reservation = await server.engine.reserve(world.account, "orders", 2)
+    server.store.next("write", BODIES, lambda: worker.work("orders", SECOND))
+    outcomes = await server.engine.put_reserved(reservation, [NewMessage(b"-")] * 2)
+    assert not any(isinstance(outcome, Exception) for outcome in outcomes)
+    assert (await world.marks("orders")).reader == 0
+    assert numbers(await server.receive("orders", 2)) == [1, 2]
 
 
 async def test_a05_a_mark_that_cannot_be_raised_loses_nothing(world: World) -> None:
@@ -336,5 +350,5 @@ async def test_a08_worker_that_fails_anywhere_goes_on_later(world: World, table:
         assert marks.repair <= marks.settled <= marks.final <= marks.reader
         world.wait(SECOND)
     assert numbers(await server.drain("orders")) == [0]
-    await server.work("orders", 5 * SECOND)
+    await server.work("orders", MINUTE)
     assert (await world.marks("orders")).repair == 1

@@ -6,7 +6,7 @@ import pytest
 
 from angelhair import limits
 from angelhair.model import NewMessage
-from angelhair.stores.counting import Counts, CountingStore
+from angelhair.stores.counting import CountingStore, Counts
 from tests.queues import DAY, HOUR, SECOND, Server, World
 
 GROUP = 500

@@ -25,6 +25,10 @@ TABLES: dict[str, Table] = {
     "marks": POINTERS, "states": STATES, "bodies": BODIES, "ids": SEQUENCES, "wake index": WAKES,
 }
 TABLE = "|".join(TABLES)
+WORDS = {
+    "duration": DURATION, "name": r"[\w.-]+", "id": r"\d+(?:-\d+)?", "number": r"\d+", "server": "[A-Z]",
+    "table": TABLE,
+}
 
 Answer = list[str]
 Handler = Callable[..., Awaitable[Answer]]
@@ -33,10 +37,11 @@ SENTENCES: list[tuple[re.Pattern[str], Handler]] = []
 
 
 def sentence(pattern: str) -> Callable[[Handler], Handler]:
-    """Names in angle brackets stand for what the sentence is about; a sentence may end with the server it is said to."""
-    expression = pattern.replace("<duration>", f"({DURATION})").replace("<name>", r"([\w.-]+)")
-    expression = expression.replace("<id>", r"(\d+(?:-\d+)?)").replace("<number>", r"(\d+)").replace("<text>", '"(.*?)"')
-    expression = expression.replace("<server>", "([A-Z])").replace("<table>", f"({TABLE})")
+    """Words in angle brackets stand for what a sentence is about. It may end with the server that it is said to."""
+    expression = pattern
+    for word, meaning in WORDS.items():
+        expression = expression.replace(f"<{word}>", f"({meaning})")
+    expression = expression.replace("<text>", '"(.*?)"')
 
     def register(handler: Handler) -> Handler:
         SENTENCES.append((re.compile(expression + "(?: at ([A-Z]))?"), handler))

@@ -27,7 +27,15 @@ from angelhair.engine.moves import move_exhausted, redrive_lane
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import Store
-from angelhair.errors import AngelhairError, InvalidReceipt, InvalidRequest, OutcomeUnknown, QueueNotFound, StoreError
+from angelhair.errors import (
+    AngelhairError,
+    InvalidReceipt,
+    InvalidRequest,
+    OutcomeUnknown,
+    QueueNotFound,
+    StaleReceipt,
+    StoreError,
+)
 from angelhair.model import (
     Ask,
     Delivery,
@@ -227,9 +235,7 @@ class Engine:
             for number in queue.read_lanes:
                 if len(found) < most:
                     lane = self.memory.lane(queue, number)
-                    found += await peeking.peek(
-                        lane, most - len(found), self.clock.now(), self.memory.clock_is_good(self.clock.now())
-                    )
+                    found += await peeking.peek(lane, most - len(found), self.memory.clock_is_good(self.clock.now()))
             return found
 
         return await self._with_queue(account, name, attempt)
@@ -388,6 +394,9 @@ class Engine:
                 results = await run(self.memory.lane(queue, number), [item for _, item in group])
             except StoreError as error:
                 results = [error] * len(group)
+            except QueueGone:
+                self.memory.distrust(account, name)
+                results = [StaleReceipt("the message is gone, with its queue or lane")] * len(group)
             for (index, _), result in zip(group, results, strict=True):
                 outcomes[index] = result
         return outcomes

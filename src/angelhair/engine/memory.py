@@ -103,6 +103,7 @@ class Memory:
             number,
             sealed,
             self.server,
+            self.identities,
             self.clock,
             view,
         )

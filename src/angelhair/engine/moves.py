@@ -52,7 +52,7 @@ async def redrive_lane(
     memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, now: Moment
 ) -> int:
     """Moves visible messages of a lane to the destination, or each to the queue that it came from."""
-    found = await peek.visible_candidates(lane, most, now, memory.clock_is_good(now))
+    found = await peek.visible_candidates(lane, most, memory.clock_is_good(now), opening=True)
     moved = 0
     for bucket, candidates in by_bucket(found).items():
         targets: dict[str, list[Candidate]] = {}

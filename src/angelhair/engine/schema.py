@@ -78,7 +78,7 @@ STATES = Table(
         "moving_at": int,
         "body": bytes,
     },
-    flags={"final": int, "finished": int, "finished_at": int, "admitted": int},
+    flags={"opened": str, "final": int, "finished": int, "finished_at": int, "admitted": int},
 )
 """What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""
 

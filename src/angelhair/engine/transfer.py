@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import put
-from angelhair.engine.bucketed.claim import dropped_meanwhile
 from angelhair.engine.bucketed.examine import MOVING
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.settling import change_one
@@ -55,14 +54,6 @@ async def begin(
     source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str, now: Moment
 ) -> list[int]:
     """Steps 1 and 2; returns the ids that are moving now. Ids reserved for the others stay void."""
-    moving = await _mark_moving(source, bucket, candidates, target, label, attempt, now)
-    first_claims = {bucket} if any(candidate.delivery is None for candidate in candidates) else set()
-    return [] if await dropped_meanwhile(source, first_claims) else moving
-
-
-async def _mark_moving(
-    source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str, now: Moment
-) -> list[int]:
     first = await put.reserve(target, len(candidates), attempt)
     moving: list[int] = []
     pending = [
@@ -74,8 +65,9 @@ async def _mark_moving(
     ]
     while pending:
         flags: dict[str, Value] = {"finished": None}
-        if any(candidate.delivery is None for candidate, _ in pending):
-            flags["final"] = None
+        opened = next((candidate.opened for candidate, _ in pending if candidate.opened is not None), None)
+        if opened is not None:
+            flags.update(opened=opened, final=None)
         rows = [_mark(candidate, to, now) for candidate, to in pending]
         outcome = await change_one(source.store, Change(source.states(bucket), rows, expect_flags=flags))
         if isinstance(outcome, StoreError):

@@ -27,6 +27,8 @@ LOAD_LIMIT_MS = 30 * 60_000
 DRAIN_LIMIT_MS = 45 * 60_000
 """Virtual time in which a calm world has to drain: several times the longest pause, time-out and delay together."""
 DRAIN_SLICE_MS = 2_000
+DRAIN_PATIENCE_MS = 8 * 60_000
+"""Virtual time without an ack after which the rest will not come: some times the longest single wait in a calm world."""
 TIDY_LIMIT_MS = 10 * 60_000
 
 
@@ -117,12 +119,17 @@ def _drain(world: World, clients: Clients, variation: Variation, inspector: Insp
     watcher = world.processes["watcher"]
     began_ms = world.now_ms
     expected: set[str] = set()
-    while world.now_ms - began_ms < DRAIN_LIMIT_MS:
+    settled, settled_ms = -1, began_ms
+    while world.now_ms - began_ms < DRAIN_LIMIT_MS and world.now_ms - settled_ms < DRAIN_PATIENCE_MS:
         world.run_for_ms(DRAIN_SLICE_MS)
+        if len(clients.settled) > settled:
+            settled, settled_ms = len(clients.settled), world.now_ms
         expected = {put.body for put in history.puts if put.outcome == CONFIRMED and not outcome.may_be_cleared(put)}
         if expected <= clients.settled and not history.putting:
             break
     history.undrained = sorted(expected - clients.settled)
+    if history.undrained:
+        return
     began_ms = world.now_ms
     while True:
         marks = world.run_until_done(watcher.spawn(inspector.look()))

@@ -63,7 +63,7 @@ DELIVERIES = (
         "first claim in a dropped bucket",
         "A server that slept through the end of a bucket delivers from memory what was settled long ago.",
         "R14",
-        (Patch("bucketed.claim._flags_for", "'opened': 1, 'final': None", "'final': None"),),
+        (Patch("bucketed.claim.dropped_meanwhile", "    if not buckets:", "    if True:"),),
         ("ack_finality", "unique_receipts"),
     ),
     Mutant(

@@ -94,6 +94,11 @@ PUTS = (
         (
             Patch(
                 "bucketed.put.reserve",
+                "await change_one(lane.store, Change(lane.sequence, [row]))",
+                "(await lane.store.change([Change(lane.sequence, [row])]))[0]",
+            ),
+            Patch(
+                "bucketed.put.reserve",
                 "if isinstance(outcome, Applied):",
                 "if isinstance(outcome, Applied | OutcomeUnknown):",
             ),

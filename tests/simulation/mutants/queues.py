@@ -19,7 +19,7 @@ QUEUES = (
         "transfer marks after writing",
         "A message is written to its new queue before its row says that it is moving there.",
         "R7",
-        (Patch("transfer.begin", "first = await put.reserve(target, len(candidates), attempt)", WRITE_FIRST),),
+        (Patch("transfer._mark_moving", "first = await put.reserve(target, len(candidates), attempt)", WRITE_FIRST),),
         ("dead_letters",),
     ),
     Mutant(
@@ -100,6 +100,7 @@ QUEUES = (
         "A conditional write that may have happened, or may yet, is answered as one that did not.",
         "A1",
         (
+            Patch("settling.change_settled", "range(limits.SETTLE_ATTEMPTS)", "range(0)"),
             Patch(
                 "settling.change_settled",
                 "return outcomes",
@@ -113,6 +114,7 @@ QUEUES = (
         "A conditional write that may not have happened is taken for one that did.",
         "A3",
         (
+            Patch("settling.change_settled", "range(limits.SETTLE_ATTEMPTS)", "range(0)"),
             Patch(
                 "settling.change_settled",
                 "return outcomes",

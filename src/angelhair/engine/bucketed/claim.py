@@ -1,12 +1,9 @@
 """Claim: one conditional write per bucket takes a group of messages for their consumers (A2, A3).
 
-A first delivery is conditioned on the absence of a state row and of the bucket's `final` flag; a later one on the
-row's revision. When a group is refused because of some rows, the answer says which; they are left out and the rest
-goes again. The claim's token tells our own claim, of unknown outcome at first, from somebody else's.
-
-A bucket that was dropped looks like one that was never claimed from. So after a first delivery was claimed the floor
-is read again: it was raised before the drop began. Whoever slept through the end of a bucket finds it raised, and
-hands out nothing of what others delivered and settled long ago.
+A first delivery is conditioned on the absence of a state row and of the bucket's `final` flag, and on the token of the
+bucket's opening, which a dropped bucket has lost; a later one on the row's revision. When a group is refused because
+of some rows, the answer says which; they are left out and the rest goes again. The claim's token tells our own claim,
+of unknown outcome at first, from somebody else's.
 """
 
 from __future__ import annotations
@@ -17,9 +14,9 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
-from angelhair.engine.bucketed.lane import Candidate, Lane, pointer_marks
-from angelhair.engine.settling import change_settled, read_surely
-from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Span, Value, Values
+from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.settling import change_settled
+from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Value, Values
 from angelhair.errors import OutcomeUnknown, StoreError
 
 
@@ -40,55 +37,41 @@ class Claims(NamedTuple):
 async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> Claims:
     """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it."""
     await wake.arm(lane, [(now.wall_ms + wish.visibility_ms, wish.bucket) for wish in wishes])
-    pending: dict[int, dict[int, Wish]] = {}
+    pending: dict[tuple[int, str | None], dict[int, Wish]] = {}
     for wish in wishes:
-        pending.setdefault(wish.bucket, {})[wish.candidate.number] = wish
+        pending.setdefault((wish.bucket, wish.candidate.opened), {})[wish.candidate.number] = wish
     won: list[Wish] = []
     unknown: StoreError | None = None
     for _ in range(limits.CLAIM_ROUNDS):
-        groups = [(bucket, list(rows.values())[: limits.CHANGE_ROWS]) for bucket, rows in pending.items() if rows]
+        groups = [(place, list(rows.values())[: limits.CHANGE_ROWS]) for place, rows in pending.items() if rows]
         if not groups:
             break
         outcomes = await change_settled(
-            lane.store, [_change(lane, bucket, rows, token, now) for bucket, rows in groups]
+            lane.store, [_change(lane, place[0], rows, token, now) for place, rows in groups]
         )
-        for (bucket, group), outcome in zip(groups, outcomes, strict=True):
+        for (place, group), outcome in zip(groups, outcomes, strict=True):
             if isinstance(outcome, Applied):
                 taken = group
             elif isinstance(outcome, Refused):
                 taken = [wish for wish in group if _is_ours(wish, outcome.rows, token)]
                 if not _still_open(group, outcome.flags):
-                    pending[bucket].clear()
-                    _distrust(lane, bucket, now)
+                    pending[place].clear()
+                    _distrust(lane, place[0], now)
                 else:
-                    _leave_out_taken(lane, pending[bucket], group, outcome.rows)
+                    _leave_out_taken(lane, pending[place], group, outcome.rows)
             else:
                 taken = []
-                pending[bucket].clear()
-                _distrust(lane, bucket, now)
+                pending[place].clear()
+                _distrust(lane, place[0], now)
                 if isinstance(outcome, OutcomeUnknown) or unknown is None:
                     unknown = outcome
             for wish in taken:
-                pending[bucket].pop(wish.candidate.number, None)
+                pending[place].pop(wish.candidate.number, None)
             won.extend(taken)
-    for bucket, left in pending.items():
+    for (bucket, _), left in pending.items():
         if left:
             _distrust(lane, bucket, now)
-    gone = await dropped_meanwhile(lane, {wish.bucket for wish in won if wish.candidate.delivery is None})
-    return Claims([wish for wish in won if wish.bucket not in gone], unknown)
-
-
-async def dropped_meanwhile(lane: Lane, buckets: set[int]) -> set[int]:
-    """Those of the buckets, claimed from for the first time just now, that were dropped before that."""
-    if not buckets:
-        return set()
-    (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
-    floor = pointer_marks(pointers).floor
-    gone = {bucket for bucket in buckets if bucket < floor}
-    if gone:
-        # What the claim left there, nobody would ever clear away.
-        await lane.store.drop([lane.states(bucket) for bucket in sorted(gone)])
-    return gone
+    return Claims(won, unknown)
 
 
 def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Moment) -> Change:
@@ -100,9 +83,8 @@ def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Mom
 
 
 def _flags_for(group: Sequence[Wish]) -> Values:
-    if any(wish.candidate.delivery is None for wish in group):
-        return {"final": None, "finished": None}
-    return {"finished": None}
+    opened = group[0].candidate.opened
+    return {"finished": None} if opened is None else {"opened": opened, "final": None, "finished": None}
 
 
 def _row(wish: Wish, token: str, now: Moment) -> RowChange:

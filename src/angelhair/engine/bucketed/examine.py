@@ -49,6 +49,11 @@ class Findings:
         return bool(self.visible or self.waiting or self.exhausted or self.moving or self.unadmitted)
 
     @property
+    def unopened(self) -> bool:
+        """Whether something here could be delivered for the first time if the bucket were opened."""
+        return any(candidate.delivery is None and candidate.opened is None for candidate in self.visible)
+
+    @property
     def next_look_ms(self) -> int | None:
         """In how many milliseconds something here will change by itself; None if nothing will."""
         if self.visible or self.exhausted:
@@ -58,9 +63,9 @@ class Findings:
 
 
 async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
-    states, bodies = await lane.store.read(
-        [Span(lane.states(bucket), columns=_STATE_COLUMNS), Span(lane.bodies(bucket), columns=LIGHT)]
-    )
+    # One after the other: bodies that were seen before the bucket's token could be of a bucket that is gone.
+    (states,) = await lane.store.read([Span(lane.states(bucket), columns=_STATE_COLUMNS)])
+    (bodies,) = await lane.store.read([Span(lane.bodies(bucket), columns=LIGHT)])
     # What was seen is dated after it was seen: a watch that began too early would end too early.
     return judge(lane, marks, states, bodies, lane.clock.now(), expiring)
 
@@ -115,6 +120,8 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
                 )
             )
     final = states.flags.get("final") is not None
+    token = states.flags.get("opened")
+    opened = token if isinstance(token, str) else None
     for key, body in born.items():
         number = int(key)
         enqueued_at = _whole(body, "enqueued_at") or 0
@@ -128,7 +135,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
             findings.waiting.append(Wait(number, remaining, True))
             findings.unadmitted.append((number, enqueued_at, delay))
         else:
-            findings.visible.append(Candidate(number, None, None, None, None, None, enqueued_at, None))
+            findings.visible.append(Candidate(number, None, None, None, None, None, enqueued_at, None, opened))
             findings.unadmitted.append((number, enqueued_at, delay))
     return findings
 

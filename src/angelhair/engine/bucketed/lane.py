@@ -25,6 +25,7 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Clock, Moment
 from angelhair.engine import places
+from angelhair.engine.identities import Identities
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Span, Store
 from angelhair.errors import StoreError
@@ -52,6 +53,8 @@ class Candidate(NamedTuple):
     attributes: str | None
     enqueued_at: int
     origin: str | None
+    opened: str | None = None
+    """The token of the bucket's opening, for a message without a state row: its claim is conditioned on it."""
 
 
 class Marks(NamedTuple):
@@ -78,6 +81,8 @@ POINTER_NAMES = tuple(name for name in Marks._fields if name != "next_id")
 class OpenBucket:
     """What a reader knows of a bucket that it has not closed."""
 
+    token: str
+    """Of the bucket's opening, read before any body was."""
     position: int
     """Ids from here on have not been looked for."""
     gaps: list[tuple[int, int]] = field(default_factory=list)
@@ -180,6 +185,7 @@ class Lane:
     sealed: bool
     server: str
     """Which server this is: its wake rows carry the name."""
+    identities: Identities
     clock: Clock
     """For what must be dated after a store call, not before it: watching (R5), the beginning of invisibility (A2)."""
     view: LaneView

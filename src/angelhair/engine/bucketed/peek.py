@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from angelhair import limits
-from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
+from angelhair.engine.bucketed.opening import open_buckets
 from angelhair.engine.store import Span
 from angelhair.model import MessageId, Peeked
 
 
-async def visible_candidates(lane: Lane, most: int, now: Moment, expiring: bool) -> list[tuple[int, Candidate]]:
-    """Up to `most` messages that could be received now, the lowest ids first, from a bounded number of buckets."""
+async def visible_candidates(
+    lane: Lane, most: int, expiring: bool, opening: bool = False
+) -> list[tuple[int, Candidate]]:
+    """Up to `most` messages that could be received now, the lowest ids first, from a bounded number of buckets.
+
+    With `opening`, buckets are opened, so that what was never delivered can be moved.
+    """
     marks = await read_marks(lane)
     if marks.next_id == 0:
         return []
@@ -24,13 +29,16 @@ async def visible_candidates(lane: Lane, most: int, now: Moment, expiring: bool)
             break
         looked += 1
         findings = await examine(lane, marks, bucket, expiring)
+        if opening and findings.unopened:
+            await open_buckets(lane, {bucket: findings.flags})
+            findings = await examine(lane, marks, bucket, expiring)
         if findings.flags.get("finished") is None:
             found.extend((bucket, candidate) for candidate in sorted(findings.visible))
     return found[:most]
 
 
-async def peek(lane: Lane, most: int, now: Moment, expiring: bool) -> list[Peeked]:
-    found = await visible_candidates(lane, most, now, expiring)
+async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
+    found = await visible_candidates(lane, most, expiring)
     by_bucket: dict[int, list[Candidate]] = {}
     for bucket, candidate in found:
         by_bucket.setdefault(bucket, []).append(candidate)

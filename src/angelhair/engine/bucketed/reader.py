@@ -11,6 +11,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import is_over
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
+from angelhair.engine.bucketed.opening import open_buckets
 from angelhair.engine.store import Row, Slice, Span, Values
 from angelhair.errors import StoreError
 
@@ -48,9 +49,9 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     if not unknown:
         return
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
+    tokens = await open_buckets(lane, {bucket: part.flags for bucket, part in zip(unknown, found, strict=True)})
     for bucket, states in zip(unknown, found, strict=True):
-        first = lane.first_of(bucket)
-        opened = OpenBucket(first)
+        opened = OpenBucket(tokens[bucket], lane.first_of(bucket))
         lane.view.open[bucket] = opened
         for row in states.rows:
             number = int(row.key)
@@ -98,7 +99,7 @@ def _take_in(
             opened.gaps.append((expected, number - 1))
         expected = number + 1
         if row.key not in states and not is_over(lane, marks, number, row.values, now, expiring):
-            taken += _take_row(lane, bucket, row, now)
+            taken += _take_row(lane, bucket, opened, row, now)
     # Without a limit in the way the rest of the span was looked for and is not there.
     end = expected if part.more else span.last + 1
     if span.first >= opened.position:
@@ -110,7 +111,7 @@ def _take_in(
     return taken
 
 
-def _take_row(lane: Lane, bucket: int, row: Row, now: Moment) -> int:
+def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment) -> int:
     values: Values = row.values
     number = int(row.key)
     enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
@@ -132,6 +133,7 @@ def _take_row(lane: Lane, bucket: int, row: Row, now: Moment) -> int:
         attributes if isinstance(attributes, str) else None,
         enqueued_at,
         origin if isinstance(origin, str) else None,
+        opened.token,
     )
     view.fresh.append((bucket, candidate))
     return 1

@@ -16,6 +16,7 @@ from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.claim import Claims, Wish, claim
 from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, read_marks
+from angelhair.engine.bucketed.opening import open_buckets
 from angelhair.engine.bucketed.reader import close_passed, read_new
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Row, Span, Value
@@ -82,6 +83,10 @@ async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expirin
     findings = await examine(lane, marks, bucket, expiring)
     if findings.flags.get("finished") is not None:
         view.remember_finished(bucket)
+        return
+    if findings.unopened and bucket < marks.reader:
+        await open_buckets(lane, {bucket: findings.flags})
+        view.schedule(bucket, now.monotonic_ms)
         return
     known = {candidate.number for held, candidate in view.again if held == bucket}
     known.update(candidate.number for held, candidate in view.fresh if held == bucket)

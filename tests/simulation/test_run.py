@@ -1,0 +1,85 @@
+"""What a seed is worth: enough work, enough faults of enough kinds, the same every time, and without violations."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from angelhair import limits
+from angelhair.simulation.campaign import Campaign, play, replay_line, resume, save
+from angelhair.simulation.run import Judged, run_seed
+from angelhair.simulation.themes import PLAIN, THEMES, draw_theme
+from angelhair.simulation.variation import Variation, bounds_in_force
+
+SEEDS = 200
+OPERATIONS_LEAST = 500
+FAULTS_LEAST = 5
+FAULT_KINDS_LEAST = 12
+OPERATIONS_OF_ANY_SEED_LEAST = 50
+"""A seed with less has hardly begun when it ends."""
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[Judged]:
+    return [run_seed(seed) for seed in range(SEEDS)]
+
+
+def test_seeds_are_without_violations(judged: list[Judged]) -> None:
+    assert {seed.seed: seed.violations for seed in judged if seed.violations} == {}
+
+
+def test_seeds_do_enough(judged: list[Judged]) -> None:
+    assert sum(seed.operations for seed in judged) / SEEDS >= OPERATIONS_LEAST
+    assert min(seed.operations for seed in judged) >= OPERATIONS_OF_ANY_SEED_LEAST
+
+
+def test_seeds_meet_enough_faults_of_enough_kinds(judged: list[Judged]) -> None:
+    assert sum(seed.faults for seed in judged) / SEEDS >= FAULTS_LEAST
+    assert len({kind for seed in judged for kind in seed.fault_kinds}) >= FAULT_KINDS_LEAST
+
+
+def test_a_seed_is_the_same_every_time() -> None:
+    first: list[str] = []
+    second: list[str] = []
+    assert run_seed(7, first.append) == run_seed(7, second.append)
+    assert first == second and first
+
+
+def test_every_theme_is_played() -> None:
+    drawn = Counter(draw_theme(random.Random(f"theme {seed}")).name for seed in range(SEEDS))
+    assert set(drawn) == {theme.name for theme in (*THEMES, PLAIN)}
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+def test_a_theme_names_only_what_can_be_drawn(theme: object) -> None:
+    asked: set[str] = set()
+
+    class Listening:
+        def draw(self, source: random.Random, name: str, otherwise: tuple[object, ...]) -> object:
+            asked.add(name)
+            return True if name == "dead" else source.choice(otherwise)
+
+    Variation.draw(random.Random(0), Listening())  # type: ignore[arg-type]
+    assert set(theme.choices) <= asked  # type: ignore[attr-defined]
+
+
+def test_bounds_are_put_back() -> None:
+    before = limits.CHANGE_ROWS
+    with pytest.raises(RuntimeError), bounds_in_force({"CHANGE_ROWS": 1}):
+        assert limits.CHANGE_ROWS == 1
+        raise RuntimeError
+    assert before == limits.CHANGE_ROWS
+
+
+def test_a_campaign_adds_up_and_goes_on_where_it_was_cut_off(tmp_path: object) -> None:
+    campaign = play(range(2), processes=1)
+    assert campaign.seeds == 2 and campaign.failed == {}
+    campaign.add(Judged(99, 10, 1, 100, ("marks: reader fell",), ("pause",)))
+    assert campaign.closing_line().endswith("1 violations")
+    path = tmp_path / "campaign.json"  # type: ignore[operator]
+    assert resume(path) == (Campaign(), 0)
+    save(campaign, path, 100)
+    assert resume(path) == (campaign, 100)
+    assert str(99) in replay_line(99)
