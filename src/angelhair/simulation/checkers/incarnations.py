@@ -6,7 +6,10 @@ from angelhair.simulation.outcome import Outcome
 
 def incarnations(outcome: Outcome) -> list[str]:
     history = outcome.history
-    violations = []
+    violations: list[str] = []
+    if outcome.redriven:
+        # What was moved to the dead letters before the deletion may have come back into the new queue, rightly.
+        return violations
     for cleared in history.cleared:
         if not cleared.deleted or cleared.ended_us is None:
             continue
