@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from cluster import CassandraCluster
 from cluster.configuration import CommitLogSync
@@ -27,7 +28,7 @@ NODES = 3
 FIRST_ADDRESS = 51
 """Away from the clusters of the tests and of the benchmarks."""
 
-Figures = dict[str, int]
+Figures = dict[str, Any]
 Progress = Callable[[str], None]
 
 
@@ -80,7 +81,7 @@ class Stage:
             "messages acked": account.acked,
             "lost": len(account.lost),
             "other complaints": len(account.complaints),
-        }
+        } | ({"for example": account.broken[0]} if account.broken else {})
 
 
 STAGES = (

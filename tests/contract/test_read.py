@@ -101,6 +101,17 @@ async def test_1_both_ends_of_a_span_belong_to_it(store: Store) -> None:
         assert keys_of(await read(store, Span(partition, first, last))) == expected, (first, last)
 
 
+async def test_1_a_limit_beyond_one_page_brings_every_row_once(store: Store) -> None:
+    """Stores that read in pages must not begin anew when a later page could hold all of the limit."""
+    partition = fresh(PLAIN)
+    rows = 400
+    await write(store, partition, {key: {"body": b"x" * 200, "enqueued_at": key} for key in range(rows)})
+    for limit in (100, 101, 128, 250, rows - 1, rows + 1):
+        for first, last in ((None, None), (0, rows - 1), (10, None), (None, rows - 20)):
+            expected = list(range(first or 0, (rows if last is None else last + 1)))[:limit]
+            assert keys_of(await read(store, Span(partition, first, last, limit))) == expected, (limit, first, last)
+
+
 async def test_1_a_limit_takes_the_first_rows_and_says_that_there_may_be_more(store: Store) -> None:
     partition = fresh(PLAIN)
     await write(store, partition, {key: {"enqueued_at": key} for key in range(10)})

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from angelhair.engine.engine import Reservation
+from angelhair.engine.puts import Reservation
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES
 from angelhair.errors import InvalidRequest, Unavailable
 from angelhair.model import MessageId, NewMessage

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from angelhair.engine.engine import Reservation
+from angelhair.engine.puts import Reservation
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES, WAKES
 from angelhair.engine.store import Table
 from angelhair.errors import AngelhairError

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from angelhair import limits
 from angelhair.batching.group import answer_to, take
 from angelhair.batching.runtime import Promise, Runtime
-from angelhair.engine.engine import Engine, PutOutcome, Reservation
+from angelhair.engine.engine import Engine, PutOutcome
+from angelhair.engine.puts import Reservation
 from angelhair.model import NewMessage
 
 Request = Sequence[NewMessage]

@@ -7,11 +7,11 @@ sleeps (background work is `step`, which says when to come back). Any number of 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from angelhair import limits
 from angelhair.clock import Clock
-from angelhair.engine import bury, catalog, dedup, receipts
+from angelhair.engine import bury, catalog, receipts
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed import worker as working
@@ -24,14 +24,13 @@ from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import end_lane
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
+from angelhair.engine.puts import Reservation, put_reserved
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import Store
 from angelhair.errors import (
-    AngelhairError,
     InvalidReceipt,
     InvalidRequest,
-    OutcomeUnknown,
     QueueNotFound,
     StaleReceipt,
     StoreError,
@@ -52,14 +51,6 @@ PutOutcome = putting.PutOutcome
 ReceiveOutcome = list[Delivery] | StoreError
 R = TypeVar("R")
 W = TypeVar("W")
-
-
-class Reservation(NamedTuple):
-    """Ids taken for puts that are about to be written."""
-
-    queue: Queue
-    lane: Lane
-    first: int
 
 
 class Engine:
@@ -127,54 +118,12 @@ class Engine:
 
     async def put_reserved(self, reservation: Reservation, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """The second half of a put; many may run while further reservations are made."""
-        lane = reservation.lane
-        now = self.clock.now()
-        placed = putting.place(lane, reservation.first, messages, now)
-        plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
-        outcomes: dict[int, PutOutcome] = {}
-        try:
-            for index, item in enumerate(placed):
-                if item.message.key is not None:
-                    keyed = dedup.Keyed(lane, item, item.message.key)
-                    token = self.identities.fresh()
-                    outcomes[index] = await dedup.put_keyed(
-                        keyed, lambda number: self.memory.lane(reservation.queue, number), token, self.clock.now()
-                    )
-            await self._put_plain(reservation, plain, outcomes)
-        except (QueueGone, LaneSealed):
-            gone = QueueNotFound(reservation.queue.account, reservation.queue.name)
-            self.memory.distrust(reservation.queue.account, reservation.queue.name)
-            return [outcomes.get(index, gone) for index in range(len(messages))]
-        return [outcomes[index] for index in range(len(messages))]
+        queue = reservation.queue
 
-    async def _put_plain(
-        self,
-        reservation: Reservation,
-        items: list[tuple[int, putting.Placed]],
-        outcomes: dict[int, PutOutcome],
-    ) -> None:
-        """Writes placed messages; those that met a finished bucket go again under new ids."""
-        lane = reservation.lane
-        for _ in range(limits.PUT_ROUNDS):
-            if not items:
-                return
-            written = await putting.write(lane, [item for _, item in items], self.clock.now())
-            again = {item.number for item in written.again}
-            outcomes.update((index, written.outcomes[item.number]) for index, item in items if item.number not in again)
-            items = [(index, item) for index, item in items if item.number in again]
-            if items:
-                try:
-                    fresh = await self.reserve(reservation.queue.account, reservation.queue.name, len(items))
-                except AngelhairError as error:
-                    # A bucket that was dropped may have taken the message along after its delivery: nobody knows.
-                    outcomes.update((index, OutcomeUnknown(str(error))) for index, _ in items)
-                    return
-                lane = fresh.lane
-                items = [
-                    (index, item._replace(number=fresh.first + offset)) for offset, (index, item) in enumerate(items)
-                ]
-        unfit = OutcomeUnknown("every bucket that the message was written to had been finished")
-        outcomes.update((index, unfit) for index, _ in items)
+        async def reserve_again(count: int) -> Reservation:
+            return await self.reserve(queue.account, queue.name, count)
+
+        return await put_reserved(self.memory, reservation, messages, reserve_again)
 
     async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
         """For each ask the messages it got, none if there are none; or the error if that is why."""

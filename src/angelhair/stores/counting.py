@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from angelhair.engine.store import (
     Change,
@@ -37,10 +38,13 @@ class Counts:
     """Partitions dropped."""
 
     def __sub__(self, earlier: Counts) -> Counts:
-        return Counts(*(mine - theirs for mine, theirs in zip(astuple(self), astuple(earlier), strict=True)))
+        return Counts(*(mine - theirs for mine, theirs in zip(_values(self), _values(earlier), strict=True)))
 
     def __add__(self, other: Counts) -> Counts:
-        return Counts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Counts(*(mine + theirs for mine, theirs in zip(_values(self), _values(other), strict=True)))
+
+
+_values = attrgetter(*(field.name for field in fields(Counts)))
 
 
 class CountingStore:

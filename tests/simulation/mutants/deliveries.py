@@ -63,7 +63,7 @@ DELIVERIES = (
         "first claim in a dropped bucket",
         "A server that slept through the end of a bucket delivers from memory what was settled long ago.",
         "R14",
-        (Patch("bucketed.claim.dropped_meanwhile", "    if not buckets:", "    if True:"),),
+        (Patch("bucketed.claim._flags_for", "{'opened': opened, 'final': None,", "{'final': None,"),),
         ("ack_finality", "unique_receipts"),
     ),
     Mutant(
@@ -78,7 +78,11 @@ DELIVERIES = (
         "A revision is watched from the moment at which the look at it began, before the claim that made it.",
         "R5",
         (
-            Patch("bucketed.examine.examine", "states, bodies = await", "now = lane.clock.now()\n    states, bodies = await"),
+            Patch(
+                "bucketed.examine.examine",
+                "[Span(lane.states(bucket), columns=_STATE_COLUMNS)]",
+                "[Span(lane.states(bucket), columns=_STATE_COLUMNS)] if (now := lane.clock.now()) else []",
+            ),
             Patch("bucketed.examine.examine", "lane.clock.now(), expiring)", "now, expiring)"),
         ),
         ("visibility",),

@@ -19,7 +19,7 @@ QUEUES = (
         "transfer marks after writing",
         "A message is written to its new queue before its row says that it is moving there.",
         "R7",
-        (Patch("transfer._mark_moving", "first = await put.reserve(target, len(candidates), attempt)", WRITE_FIRST),),
+        (Patch("transfer.begin", "first = await put.reserve(target, len(candidates), attempt)", WRITE_FIRST),),
         ("dead_letters",),
     ),
     Mutant(

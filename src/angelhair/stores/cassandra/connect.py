@@ -36,6 +36,9 @@ RECONNECT_MOST_SECONDS = 10.0
 HEARTBEAT_SECONDS = 5
 """How often a silent connection is tried, and how long it may take to answer: then a frozen node is left alone."""
 
+SCHEMA_AGREEMENT_SECONDS = 60
+"""How long a schema change waits until every node has it. Nodes that are busy take longer than the driver's ten."""
+
 Result = TypeVar("Result")
 
 
@@ -138,6 +141,7 @@ def _cluster(settings: CassandraSettings) -> Cluster:
         credentials = PlainTextAuthProvider(username=settings.user, password=settings.password or "")
     return Cluster(
         list(settings.contact_points),
+        max_schema_agreement_wait=SCHEMA_AGREEMENT_SECONDS,
         port=settings.port,
         auth_provider=credentials,
         ssl_context=settings.ssl_context,

@@ -88,6 +88,9 @@ class Selects:
                 return flags, rows
             if heavy and page.rows:
                 bound.fetch_size = _next_page_rows(page.rows, heavy)
+                if request.limit is not None:
+                    # A page that could hold the whole limit is answered without paging: from the beginning again.
+                    bound.fetch_size = max(1, min(bound.fetch_size, request.limit - 1))
 
 
 def _next_page_rows(rows: Sequence[tuple[Any, ...]], heavy: Sequence[int]) -> int:

@@ -1,0 +1,74 @@
+"""Reserved puts: messages with and without keys, and those that have to go again under new ids."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.engine import dedup
+from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
+from angelhair.engine.bucketed.put import Placed, PutOutcome
+from angelhair.engine.catalog import Queue
+from angelhair.engine.memory import Memory
+from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound
+from angelhair.model import NewMessage
+
+
+class Reservation(NamedTuple):
+    """Ids taken for puts that are about to be written."""
+
+    queue: Queue
+    lane: Lane
+    first: int
+
+
+ReserveAgain = Callable[[int], Awaitable[Reservation]]
+
+
+async def put_reserved(
+    memory: Memory, reservation: Reservation, messages: Sequence[NewMessage], reserve_again: ReserveAgain
+) -> list[PutOutcome]:
+    """Writes messages under the ids reserved for them; an outcome for each."""
+    queue = reservation.queue
+    placed = put.place(reservation.lane, reservation.first, messages, memory.clock.now())
+    outcomes: dict[int, PutOutcome] = {}
+    try:
+        for index, item in enumerate(placed):
+            if item.message.key is not None:
+                keyed = dedup.Keyed(reservation.lane, item, item.message.key)
+                outcomes[index] = await dedup.put_keyed(
+                    keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
+                )
+    except (QueueGone, LaneSealed):
+        gone = QueueNotFound(queue.account, queue.name)
+        memory.distrust(queue.account, queue.name)
+        return [outcomes.get(index, gone) for index in range(len(messages))]
+    plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
+    await _put_plain(reservation.lane, plain, outcomes, reserve_again)
+    return [outcomes[index] for index in range(len(messages))]
+
+
+async def _put_plain(
+    lane: Lane, items: list[tuple[int, Placed]], outcomes: dict[int, PutOutcome], reserve_again: ReserveAgain
+) -> None:
+    """Writes placed messages; those that met a finished bucket go again under new ids."""
+    for _ in range(limits.PUT_ROUNDS):
+        if not items:
+            return
+        written = await put.write(lane, [item for _, item in items], lane.clock.now())
+        again = {item.number for item in written.again}
+        outcomes.update((index, written.outcomes[item.number]) for index, item in items if item.number not in again)
+        items = [(index, item) for index, item in items if item.number in again]
+        if items:
+            try:
+                fresh = await reserve_again(len(items))
+            except AngelhairError as error:
+                # A bucket that was dropped may have taken the message along after its delivery: nobody knows.
+                outcomes.update((index, OutcomeUnknown(str(error))) for index, _ in items)
+                return
+            lane = fresh.lane
+            items = [(index, item._replace(number=fresh.first + offset)) for offset, (index, item) in enumerate(items)]
+    unfit = OutcomeUnknown("every bucket that the message was written to had been finished")
+    outcomes.update((index, unfit) for index, _ in items)
