@@ -106,7 +106,9 @@ class Session:
     dial: Dial
     run: Callable[[Coroutine[Any, Any, Any]], Any]
     identities: Identities = field(default_factory=Identities)
-    accounts: Iterator[int] = field(default_factory=itertools.count)
+
+
+_keyspaces: list[str] = []
 
 
 @contextmanager
@@ -118,9 +120,12 @@ def open_session(name: str, folder: Path) -> Iterator[Session]:
             return MemoryStore(dial.now_ms)
         if name == "sqlite":
             return await open_store(folder / "queues.db", clock=dial)
-        from cluster.testing import fresh_store, shared_cluster
+        from cluster.testing import connected_store, fresh_keyspace, shared_cluster
 
-        return TimedStore(await fresh_store(shared_cluster()), dial)
+        # Schema changes take seconds: whoever comes first makes the keyspace, the others share it.
+        if not _keyspaces:
+            _keyspaces.append(await fresh_keyspace(shared_cluster()))
+        return TimedStore(await connected_store(shared_cluster(), _keyspaces[0]), dial)
 
     with asyncio.Runner() as runner:
         store = runner.run(opening())
@@ -139,7 +144,7 @@ class World:
         self.dial = session.dial
         self.dial.wall_ms = START_MS
         self.identities = session.identities
-        self.account = f"account-{next(session.accounts)}"
+        self.account = f"account-{session.identities.fresh()}"
         self.servers: list[Server] = []
         self.incarnations: set[str] = set()
 

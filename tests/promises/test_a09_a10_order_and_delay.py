@@ -111,17 +111,22 @@ async def test_a10_queue_delay_and_message_delay(world: World) -> None:
     assert [item.body for item in await server.receive("orders", 10)] == [b"as the queue says"]
 
 
-async def test_a10_stalled_put_whose_wake_entry_was_passed(world: World) -> None:
+@pytest.mark.parametrize("repair_timeout_ms", [5 * SECOND, DAY])
+async def test_a10_stalled_put_whose_wake_entry_was_passed(world: World, repair_timeout_ms: int) -> None:
     """Naive: write the entry and forget it. The put stalls until the index has passed its slot; nobody would look.
 
-    The message must be found on a server that has no memory of it, after its bucket was closed.
+    The message must be found on a server that has no memory of it, after its bucket was closed, by admission or
+    without waiting for repair.
     """
     server, slow = world.server(), world.server()
-    await server.create("orders", bucket_size=2, repair_timeout_ms=5 * SECOND)
+    await server.create("orders", bucket_size=2, repair_timeout_ms=repair_timeout_ms)
     reservation = await slow.engine.reserve(world.account, "orders", 1)
     await server.put("orders", count=3)
-    await server.drain("orders")
-    slow.store.next("write", BODIES, lambda: server.work("orders", 2 * MINUTE))
+    for _ in range(3):
+        await server.drain("orders")
+        world.wait(3 * SECOND)
+    assert (await world.marks("orders")).reader >= 1
+    slow.store.next("write", BODIES, lambda: server.work("orders", 2 * MINUTE, every_ms=5 * SECOND))
     (outcome,) = await slow.engine.put_reserved(reservation, [NewMessage(b"late and delayed", delay_ms=10 * SECOND)])
     assert not isinstance(outcome, Exception)
     got = []

@@ -55,6 +55,19 @@ async def test_a11_skewed_clocks_steal_nothing(world: World) -> None:
     assert await holder(world) == (slow.engine.memory.server, 2)
 
 
+async def test_a11_clock_that_jumps_while_it_watches(world: World) -> None:
+    """Naive: watch by the wall clock. Set an hour forward, it would have waited long enough at once (R5)."""
+    first, second = world.server(), world.server()
+    await first.create("orders")
+    await world.work("orders", 3 * SECOND, [first, second])
+    second.clock.ahead_ms = HOUR
+    await second.step("orders")
+    assert await holder(world) == (first.engine.memory.server, 1)
+    second.clock.ahead_ms = -HOUR
+    await second.work("orders", 12 * SECOND)
+    assert await holder(world) == (second.engine.memory.server, 2)
+
+
 async def test_a11_given_back_it_is_free_at_once(world: World) -> None:
     first, second = world.server(), world.server()
     await first.create("orders")

@@ -134,14 +134,20 @@ async def test_r14_floor_then_bodies_then_states(world: World) -> None:
     assert (await world.marks("orders")).dropped == 2
 
 
-async def test_r14_server_that_slept_through_the_drop_delivers_nothing(world: World) -> None:
+@pytest.mark.parametrize("claiming", [True, False], ids=["before its claim", "before its opening"])
+async def test_r14_server_that_slept_through_the_drop_delivers_nothing(world: World, claiming: bool) -> None:
     """Naive: claim what one remembers. A dropped bucket looks like one that was never claimed from."""
     server, sleeper = world.server(), world.server()
     await server.create("orders", bucket_size=2, repair_timeout_ms=SECOND, history_ms=0)
     await server.put("orders", count=4)
-    sleeper.store.next("change", STATES, lambda: finish_around(server))
+    asleep = sleeper.store.next(
+        "change", STATES, lambda: finish_around(server), when=lambda change: bool(change.rows) is claiming
+    )
     assert await sleeper.receive("orders", 4) == []
-    assert [key for key in await world.dump() if key[0] in ("bodies", "states")] == []
+    assert asleep.happened == 1
+    assert (await world.marks("orders")).dropped == 2
+    assert [key for key in await world.dump() if key[0] == "bodies"] == []
+    assert not any(rows for (table, _), (_, rows) in (await world.dump()).items() if table == "states")
     assert await sleeper.receive("orders", 4) == []
 
 

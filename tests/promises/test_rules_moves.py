@@ -30,7 +30,7 @@ async def exhausted(server: Server, **settings: object) -> None:
 
 
 async def settle_moves(world: World, server: Server) -> None:
-    await world.work("orders", 3 * MINUTE, [server], every_ms=5 * SECOND)
+    await world.work("orders", 2 * MINUTE, [server], every_ms=8 * SECOND)
 
 
 @pytest.mark.parametrize("fault", [LOSE_ANSWER, NEVER_SENT, UNAVAILABLE, ARRIVE_LATE])
@@ -91,6 +91,31 @@ async def test_r07_target_deleted_on_the_way_gives_the_message_back(world: World
         if got:
             break
     assert got == [b"poison"]
+
+
+async def test_r07_mover_that_overslept_does_not_settle_what_was_given_back(world: World) -> None:
+    """Naive: settle the source blindly. The target was deleted while the mover slept, and the message given back."""
+    server, other = world.server(), world.server()
+    await exhausted(server)
+    got: list[bytes] = []
+
+    async def give_back() -> None:
+        await other.engine.delete_queue(world.account, "coffin")
+        for _ in range(30):
+            await world.work("orders", 5 * SECOND, [other])
+            got.extend(item.body for item in await other.receive("orders", 1, HOUR))
+            if got:
+                return
+
+    settling = server.store.next(
+        "change", STATES, give_back,
+        when=lambda change: any((row.values or {}).get("settled") == "dead" for row in change.rows),
+    )
+    await server.step("orders")
+    assert settling.happened == 1
+    assert got == [b"poison"]
+    states, _ = await world.bucket("orders", 0)
+    assert states.rows[0].values.get("settled") is None
 
 
 async def test_r07_rewritten_body_travels(world: World) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from angelhair.engine.puts import Reservation
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES, WAKES
 from angelhair.engine.store import Table
-from angelhair.errors import AngelhairError
+from angelhair.errors import AngelhairError, OutcomeUnknown, Unavailable
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from tests.faults import LOSE_ANSWER, UNAVAILABLE, Rule
 from tests.queues import DAY, HOUR, MINUTE, SECOND, YEAR, Server, World, succeeded
@@ -77,6 +77,10 @@ class Story:
                     arguments.append(meanwhile)
                 try:
                     return await handler(*arguments)
+                except Unavailable:
+                    return ["failed: it did not happen"]
+                except OutcomeUnknown:
+                    return ["failed: it may have happened, or may yet"]
                 except AngelhairError as error:
                     return [f"refused: {error}".replace(self.world.account, "this account")]
         raise ValueError(f"no sentence reads {line!r}")
@@ -162,7 +166,8 @@ async def reserve(story: Story, server: Server, count: str, name: str) -> Answer
 async def write(story: Story, server: Server, identity: str, name: str, text: str | None) -> Answer:
     message = NewMessage(text.encode() if text else b"-")
     reservation = story.taken.pop((name, identity))
-    (outcome,) = await server.engine.put_reserved(reservation, [message])
+    lane = server.engine.memory.lane(reservation.queue, reservation.lane.number)
+    (outcome,) = await server.engine.put_reserved(reservation._replace(lane=lane), [message])
     given = looking.reference(succeeded(outcome))
     return ["confirmed"] if given == identity else [f"{identity} is of no use any more; confirmed as {given}"]
 
@@ -320,14 +325,17 @@ async def move_back(story: Story, server: Server, name: str, bucket: str) -> Ans
 async def interrupt(
     story: Story, _server: Server, name: str, verb: str, table: str, meanwhile: Callable[[], Awaitable[None]]
 ) -> Answer:
-    rule = story.server(name).store.next(verb, TABLES[table], meanwhile)
-    story.interruptions.append(rule)
+    # A bucket's flags lie beside its states; a story that says states means messages.
+    messages = verb == "change" and table == "states"
+    when = (lambda change: bool(change.rows)) if messages else (lambda change: True)
+    story.interruptions.append(story.server(name).store.next(verb, TABLES[table], meanwhile, when=when))
     return []
 
 
 @sentence("the answer to server <server>'s next (change|write) of the <table> is lost")
 async def lose_answer(story: Story, _server: Server, name: str, verb: str, table: str) -> Answer:
-    story.interruptions.append(story.server(name).store.next(verb, TABLES[table], LOSE_ANSWER))
+    when = (lambda change: bool(change.rows)) if table == "states" else (lambda change: True)
+    story.interruptions.append(story.server(name).store.next(verb, TABLES[table], LOSE_ANSWER, when=when))
     return []
 
 

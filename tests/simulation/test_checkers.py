@@ -48,7 +48,7 @@ def acked(delivery: Delivered, at_s: float, outcome: str = CONFIRMED) -> Settled
 
 
 def clean() -> History:
-    """Messages of every fate: acked at once, at the second delivery, twice, after an extension, moved, never heard of."""
+    """Messages of every fate: acked at once, at the second delivery, twice, after an extension, moved, unheard of."""
     history = History(operations=20)
     history.puts = [
         put(1, 1), put(2, 1), put(3, 1), put(4, 1), put(5, 1, key="k5"), put(5, 2, key="k5"),

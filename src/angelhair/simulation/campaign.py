@@ -41,7 +41,8 @@ class Campaign:
     def closing_line(self) -> str:
         violations = sum(len(found) for found in self.failed.values())
         return (
-            f"simulated: {self.seeds} seeds, {self.operations} operations, {self.faults} faults, {violations} violations"
+            f"simulated: {self.seeds} seeds, {self.operations} operations, {self.faults} faults, "
+            f"{violations} violations"
         )
 
 
@@ -49,7 +50,9 @@ def replay_line(seed: int) -> str:
     return f"angelhair simulate --replay {seed}"
 
 
-def play(seeds: Iterable[int], processes: int | None = None, progress: Callable[[Campaign], None] | None = None) -> Campaign:
+def play(
+    seeds: Iterable[int], processes: int | None = None, progress: Callable[[Campaign], None] | None = None
+) -> Campaign:
     """Plays the seeds; a seed that breaks the world counts as a violation."""
     campaign = Campaign()
     began = time.monotonic()

@@ -27,12 +27,14 @@ class SimulatedClock:
     """
 
     __slots__ = ("_monotonic_base_us", "_scheduler", "_suspended_since_us", "_suspended_us", "drift_ppm",
-                 "resting_skew_us", "skew_us")
+                 "resting_skew_us", "skew_us", "worst_skew_us")
 
     def __init__(self, scheduler: Scheduler, skew_us: int = 0, drift_ppm: int = 0) -> None:
         self._scheduler = scheduler
         self.resting_skew_us = skew_us
         self.skew_us = skew_us
+        self.worst_skew_us = abs(skew_us)
+        """How far this clock ever was from true time, if only for a moment."""
         self.drift_ppm = drift_ppm
         self._suspended_us = 0
         self._suspended_since_us: int | None = None
@@ -64,6 +66,7 @@ class SimulatedClock:
 
     def jump(self, by_us: int) -> None:
         self.skew_us += by_us
+        self.worst_skew_us = max(self.worst_skew_us, abs(self.skew_us))
 
     def correct(self) -> None:
         """What a time daemon does: back to the skew that this machine always has."""
@@ -85,6 +88,7 @@ class SimulatedClock:
         self._suspended_since_us = None
         self._suspended_us += slept_us
         self.skew_us -= slept_us
+        self.worst_skew_us = max(self.worst_skew_us, abs(self.skew_us))
 
     @property
     def suspended(self) -> bool:

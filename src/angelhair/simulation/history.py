@@ -86,7 +86,7 @@ class History:
     putting: int = 0
     """Puts that servers are still at work on."""
     largest_skew_us: int = 0
-    """How far any server's wall clock was from true time at any moment that counts."""
+    """How far any server's wall clock was from true time, if only for a moment."""
     undrained: list[str] = field(default_factory=list)
     """Bodies that were confirmed and had not been settled when the drain's patience ended."""
     mark_faults: list[str] = field(default_factory=list)

@@ -61,8 +61,9 @@ class Inspector:
         before = self._seen.get((incarnation, lane))
         if before is not None:
             for name in RISING:
-                if getattr(marks, name) < getattr(before, name):
-                    self.faults.append(f"lane {lane}: {name} fell from {getattr(before, name)} to {getattr(marks, name)}")
+                old, new = getattr(before, name), getattr(marks, name)
+                if new < old:
+                    self.faults.append(f"lane {lane}: {name} fell from {old} to {new}")
         self._seen[(incarnation, lane)] = marks
         for low, high in ORDER:
             if getattr(marks, low) > getattr(marks, high):

@@ -28,7 +28,7 @@ DRAIN_LIMIT_MS = 45 * 60_000
 """Virtual time in which a calm world has to drain: several times the longest pause, time-out and delay together."""
 DRAIN_SLICE_MS = 2_000
 DRAIN_PATIENCE_MS = 8 * 60_000
-"""Virtual time without an ack after which the rest will not come: some times the longest single wait in a calm world."""
+"""Virtual time without an ack after which the rest will not come: several times the longest wait in a calm world."""
 TIDY_LIMIT_MS = 10 * 60_000
 
 
@@ -83,6 +83,7 @@ def _play(world: World, variation: Variation) -> Outcome:
     _drain(world, clients, variation, inspector, history)
     marks = world.run_until_done(watcher.spawn(inspector.look()))
     history.mark_faults += inspector.faults
+    history.largest_skew_us = world.worst_skew_us
     floors = {lane: found.floor * variation.settings.bucket_size for lane, found in marks.items()}
     redriven = "redrive" in variation.deeds
     return Outcome(
@@ -98,7 +99,10 @@ async def _make_queues(clients: Clients, settings: QueueSettings) -> None:
 def _load(world: World, clients: Clients, variation: Variation, inspector: Inspector) -> None:
     process = clients.process
     share = variation.messages // variation.producers
-    producers = [process.spawn(clients.produce(share, variation.put_sizes, variation.rest_ms)) for _ in range(variation.producers)]
+    producers = [
+        process.spawn(clients.produce(share, variation.put_sizes, variation.rest_ms))
+        for _ in range(variation.producers)
+    ]
     for _ in range(variation.consumers):
         process.spawn(clients.consume(QUEUE, variation.rest_ms, variation.manners))
     if variation.settings.dead_letter_queue and world.random.random() < 0.5:

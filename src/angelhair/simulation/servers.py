@@ -31,7 +31,6 @@ class Server:
         while True:
             pause_ms = 1_000
             for queue in self._queues:
-                self._note_skew()
                 try:
                     pause_ms = min(pause_ms, await self.engine.step(ACCOUNT, queue))
                 except (StoreError, QueueNotFound):
@@ -42,9 +41,6 @@ class Server:
                 except StoreError:
                     pass
             await self._process.sleep(pause_ms)
-
-    def _note_skew(self) -> None:
-        self._history.largest_skew_us = max(self._history.largest_skew_us, abs(self._process.clock.skew_us))
 
     async def put(self, queue: str, messages: list[NewMessage], records: list[Put]) -> list[PutOutcome]:
         """What the server answers counts, whether its producer still waits for it or not."""
@@ -61,9 +57,7 @@ class Server:
 
     async def receive(self, queue: str, ask: Ask, visibility_ms: int) -> list[Delivery]:
         asked_us = self._world.now_us
-        self._note_skew()
         deliveries = await self.batching.receive(ACCOUNT, queue, ask)
-        self._note_skew()
         for delivery in deliveries:
             body = delivery.body.decode().partition("~")[0]
             self._history.deliveries.append(
@@ -82,7 +76,6 @@ class Server:
         return outcomes
 
     async def change(self, queue: str, receipt: str, visibility_ms: int | None, body: bytes | None) -> None:
-        self._note_skew()
         (outcome,) = await self.batching.change(ACCOUNT, queue, [(receipt, visibility_ms, body)])
         if outcome is not None:
             raise outcome

@@ -33,7 +33,7 @@ from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND, MICROSE
 
 LATE_US = (1_000, 5 * MICROSECONDS_PER_SECOND)
 """How late a late effect lands: about as long as a request may queue at a busy node."""
-DELAYED_US = (50_000, 30 * MICROSECONDS_PER_SECOND)
+DELAYED_US = (300_000, 30 * MICROSECONDS_PER_SECOND)
 """How long a delayed effect is held up: long enough for others to close, settle, finish and drop its bucket."""
 VERY_LATE_US = (60 * MICROSECONDS_PER_SECOND, 3 * 3_600 * MICROSECONDS_PER_SECOND)
 """How late a very late effect lands: Cassandra keeps hints for three hours."""

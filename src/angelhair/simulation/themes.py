@@ -46,9 +46,22 @@ SLEEPERS = Theme(
     rates={kinds.PAUSE: (5, 20), kinds.WRITE_DELAYED: (0.03, 0.2), kinds.CHANGE_DELAYED: (0.002, 0.05)},
     without=(kinds.OUTAGE, kinds.CRASH, kinds.SLOW),
     choices={
-        "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000), "CLOSE_PATIENCE_MS": (0, 50),
-        "STEP_MS": (200,), "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4), "messages": (150, 250), "rest_ms": (100, 300),
+        "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000),
+        "CLOSE_PATIENCE_MS": (0, 50), "STEP_MS": (200,), "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4),
+        "messages": (150, 250), "rest_ms": (100, 300),
         "visibility_timeout_ms": (500, 2_000), "lanes": (1,), "put_sizes": ((1,), (1, 1, 3)),
+    },
+)
+HELD_UP = Theme(
+    "held up",
+    # Writes and changes arrive seconds after they were sent, in any order, and nobody is in a hurry to ack.
+    rates={kinds.WRITE_DELAYED: (0.2, 0.4), kinds.CHANGE_DELAYED: (0.01, 0.06)},
+    without=(kinds.OUTAGE, kinds.CRASH, kinds.CRASH_AFTER_CALL, kinds.CRASH_BEFORE_CALL, kinds.CUT_OFF, kinds.SLOW),
+    choices={
+        "bucket_size": (1, 1, 2), "repair_timeout_ms": (100,), "history_ms": (0, 2_000), "CLOSE_PATIENCE_MS": (0,),
+        "STEP_MS": (200,), "servers": (2, 3), "producers": (6,), "consumers": (4, 6), "messages": (150,),
+        "rest_ms": (100,), "visibility_timeout_ms": (2_000,), "lanes": (1,), "put_sizes": ((1,),), "dead": (False,),
+        "manners": (("forget", "forget", "ack"),),
     },
 )
 LATE_STORE = Theme(
@@ -67,8 +80,8 @@ DEATHS = Theme(
     rates={kinds.CRASH_AFTER_CALL: (10, 60), kinds.CRASH_BEFORE_CALL: (5, 20)},
     without=(kinds.PAUSE, kinds.SUSPEND),
     choices={
-        "bucket_size": (10, 50, 200), "visibility_timeout_ms": (500, 2_000), "messages": (100, 150), "rest_ms": (100, 300),
-        "servers": (2, 3), "lanes": (1, 1, 2), "put_sizes": ((1,), (1, 1, 3)),
+        "bucket_size": (10, 50, 200), "visibility_timeout_ms": (500, 2_000), "messages": (100, 150),
+        "rest_ms": (100, 300), "servers": (2, 3), "lanes": (1, 1, 2), "put_sizes": ((1,), (1, 1, 3)),
     },
 )
 DEAD_LETTERS = Theme(
@@ -117,12 +130,12 @@ CLOCKS = Theme(
     # Wall clocks are wrong by minutes and years, and servers die before they can look after what they claimed.
     rates={kinds.CLOCK_LEAP: (5, 20), kinds.CLOCK_JUMP: (5, 20), kinds.CRASH: (1, 6)},
     choices={
-        "servers": (2, 3), "rest_ms": (100, 300), "visibility_timeout_ms": (500, 2_000, 10_000), "bucket_size": (2, 10, 50),
-        "messages": (100, 150), "put_sizes": ((1,), (1, 1, 3)),
+        "servers": (2, 3), "rest_ms": (100, 300), "visibility_timeout_ms": (500, 2_000, 10_000),
+        "bucket_size": (2, 10, 50), "messages": (100, 150), "put_sizes": ((1,), (1, 1, 3)),
     },
 )
 
-THEMES = (SLEEPERS, SLEEPERS, LATE_STORE, DEATHS, DEAD_LETTERS, RUSH, LANES, REMADE, CLOCKS)
+THEMES = (SLEEPERS, HELD_UP, LATE_STORE, DEATHS, DEAD_LETTERS, RUSH, LANES, REMADE, CLOCKS)
 
 
 def draw_theme(source: random.Random) -> Theme:

@@ -47,6 +47,7 @@ class World:
         """The latest incarnation of every process, by name."""
         self.identities = SimulatedIdentities(self)
         self._boots: dict[str, Boot | None] = {}
+        self._clocks: list[SimulatedClock] = []
 
     # ---- processes
 
@@ -67,9 +68,11 @@ class World:
 
     def _new_clock(self, skew_us: int | None) -> SimulatedClock:
         drawn_us = self.plan.draw_skew_us(self.random)
-        return SimulatedClock(
+        clock = SimulatedClock(
             self.scheduler, drawn_us if skew_us is None else skew_us, self.plan.draw_drift_ppm(self.random)
         )
+        self._clocks.append(clock)
+        return clock
 
     def _start(self, name: str, clock: SimulatedClock, incarnation: int) -> Process:
         process = Process(self.scheduler, name, clock, incarnation)
@@ -103,6 +106,11 @@ class World:
     @property
     def steps(self) -> int:
         return self.scheduler.steps
+
+    @property
+    def worst_skew_us(self) -> int:
+        """How far any machine's wall clock ever was from true time."""
+        return max((clock.worst_skew_us for clock in self._clocks), default=0)
 
     def run_for_ms(self, milliseconds: float) -> None:
         """Lets that much virtual time pass."""

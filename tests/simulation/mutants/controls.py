@@ -40,7 +40,13 @@ CONTROLS = (
         "index read once",
         "A server that receives reads the wake index once and never again.",
         "R3",
-        (Patch("bucketed.wake.look_for_due", "if now.monotonic_ms - view.index_read_ms < limits.WAKE_SLOT_MS:", "if True:"),),
+        (
+            Patch(
+                "bucketed.wake.look_for_due",
+                "if now.monotonic_ms - view.index_read_ms < limits.WAKE_SLOT_MS:",
+                "if True:",
+            ),
+        ),
         covered_by="R4: the elected worker visits what the index names, and tells the receives of its own server.",
     ),
 )

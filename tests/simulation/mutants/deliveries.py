@@ -14,14 +14,26 @@ DELIVERIES = (
         "ack of what is being moved",
         "An ack settles a message although its move to another queue has begun.",
         "R7",
-        (Patch("bucketed.ack._row", "{'delivery': receipt.delivery, 'settled': None}", "{'delivery': receipt.delivery}"),),
+        (
+            Patch(
+                "bucketed.ack._row",
+                "{'delivery': receipt.delivery, 'settled': None}",
+                "{'delivery': receipt.delivery}",
+            ),
+        ),
         ("dead_letters",),
     ),
     Mutant(
         "stale ack answered with success",
         "Whoever acks a message that is settled hears that it was his ack that did it.",
         "A3",
-        (Patch("bucketed.ack._judge", "if found.get('delivery') != receipt.delivery:", "if found.get('delivery') is None:"),),
+        (
+            Patch(
+                "bucketed.ack._judge",
+                "if found.get('delivery') != receipt.delivery:",
+                "if found.get('delivery') is None:",
+            ),
+        ),
         ("one_winner",),
     ),
     Mutant(
@@ -111,7 +123,13 @@ DELIVERIES = (
         "delay ignored",
         "A message that was put with a delay is delivered at once.",
         "A10",
-        (Patch("bucketed.reader._take_row", "if isinstance(visible_from, int) and visible_from > now.wall_ms:", "if False:"),),
+        (
+            Patch(
+                "bucketed.reader._take_row",
+                "if isinstance(visible_from, int) and visible_from > now.wall_ms:",
+                "if False:",
+            ),
+        ),
         ("visibility",),
     ),
     Mutant(
@@ -133,7 +151,11 @@ DELIVERIES = (
         "A9, R4",
         (
             Patch("bucketed.reader._spans", "if opened.gaps and", "if False and"),
-            Patch("bucketed.reader.close_passed", "if now.monotonic_ms - opened.passed_since_ms < limits.CLOSE_PATIENCE_MS:", "if True:"),
+            Patch(
+                "bucketed.reader.close_passed",
+                "if now.monotonic_ms - opened.passed_since_ms < limits.CLOSE_PATIENCE_MS:",
+                "if True:",
+            ),
         ),
         ("total_queue", "drains"),
     ),
@@ -181,7 +203,13 @@ DELIVERIES = (
         "marks move without condition",
         "A server that slept puts a mark back to where it saw it before.",
         "R3",
-        (Patch("bucketed.lane.raise_mark", "RowChange(name, {'value': old}, {'value': new})", "RowChange(name, {}, {'value': new})"),),
+        (
+            Patch(
+                "bucketed.lane.raise_mark",
+                "RowChange(name, {'value': old}, {'value': new})",
+                "RowChange(name, {}, {'value': new})",
+            ),
+        ),
         ("marks",),
     ),
 )

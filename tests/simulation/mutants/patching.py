@@ -6,8 +6,8 @@ a patch that no longer fits fails loudly and never turns into a mutant that brea
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import inspect
 import textwrap
@@ -53,7 +53,7 @@ class Mutant:
     """The promise or rule of the design that it breaks."""
     patches: tuple[Patch, ...]
     caught_by: tuple[str, ...] = ()
-    """The checkers that can see it. Another one speaking first does not count: the mutant would be another than meant."""
+    """The checkers that can see it. Another one does not count: the mutant would be another than the one meant."""
     covered_by: str = ""
     """For mutants that must do no harm: the rule that stands in for what was taken away."""
 
@@ -79,7 +79,7 @@ class Mutant:
 
 
 def _plain_source(function: Function) -> str:
-    """As Python itself would lay it out: single quotes, no comments, a statement a line, whatever the file looks like."""
+    """As Python itself would lay it out: single quotes, no comments, a statement a line, however the file looks."""
     return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(function))))
 
 

@@ -82,7 +82,7 @@ PUTS = (
             Patch(
                 "settling.write_through",
                 "return outcomes",
-                "return [Unavailable('no') if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
+                "return [Unavailable() if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
             ),
         ),
         ("total_queue",),
@@ -102,7 +102,11 @@ PUTS = (
                 "if isinstance(outcome, Applied):",
                 "if isinstance(outcome, Applied | OutcomeUnknown):",
             ),
-            Patch("bucketed.put.reserve", "if isinstance(outcome, StoreError):", "if isinstance(outcome, Unavailable):"),
+            Patch(
+                "bucketed.put.reserve",
+                "if isinstance(outcome, StoreError):",
+                "if isinstance(outcome, Unavailable):",
+            ),
         ),
         ("total_queue", "drains"),
     ),

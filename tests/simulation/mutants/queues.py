@@ -5,7 +5,7 @@ from tests.simulation.mutants.patching import Mutant, Patch
 WRITE_FIRST = """first = await put.reserve(target, len(candidates), attempt)
     numbers = [candidate.number for candidate in candidates]
     bodies, states = await source.store.read(
-        [Span(source.bodies(bucket), min(numbers), max(numbers)), Span(source.states(bucket), min(numbers), max(numbers))]
+        [Span(place, min(numbers), max(numbers)) for place in (source.bodies(bucket), source.states(bucket))]
     )
     born, state = ({row.key: row.values for row in part.rows} for part in (bodies, states))
     for index, candidate in enumerate(candidates):
@@ -60,7 +60,13 @@ QUEUES = (
         "incarnation used again",
         "A queue made again under its name has the rows of the old one.",
         "R6",
-        (Patch("catalog.create", "Queue(account, name, identities.fresh(),", "Queue(account, name, (name.encode().hex() * 16)[:32],"),),
+        (
+            Patch(
+                "catalog.create",
+                "Queue(account, name, identities.fresh(),",
+                "Queue(account, name, (name.encode().hex() * 16)[:32],",
+            ),
+        ),
         ("incarnations", "total_queue", "drains", "ack_finality", "marks"),
     ),
     Mutant(
@@ -104,7 +110,7 @@ QUEUES = (
             Patch(
                 "settling.change_settled",
                 "return outcomes",
-                "return [Unavailable('no') if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
+                "return [Unavailable() if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
             ),
         ),
         ("drains",),
@@ -120,7 +126,11 @@ QUEUES = (
                 "return outcomes",
                 "return [Applied() if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
             ),
-            Patch("settling.change_settled", "outcomes = await", "from angelhair.engine.store import Applied\n    outcomes = await"),
+            Patch(
+                "settling.change_settled",
+                "outcomes = await",
+                "from angelhair.engine.store import Applied\n    outcomes = await",
+            ),
         ),
         ("unique_receipts", "ack_finality", "total_queue", "drains", "one_winner", "marks"),
     ),

@@ -70,7 +70,13 @@ REPAIRS = (
         "admission leaves no trace",
         "An admission does not raise the flag that finishing a bucket is conditioned on.",
         "R1",
-        (Patch("bucketed.admit.admit", "set_flags={'admitted': (admitted if isinstance(admitted, int) else 0) + 1}", "set_flags={}"),),
+        (
+            Patch(
+                "bucketed.admit.admit",
+                "set_flags={'admitted': (admitted if isinstance(admitted, int) else 0) + 1}",
+                "set_flags={}",
+            ),
+        ),
         ("total_queue", "drains"),
     ),
     Mutant(
@@ -86,7 +92,11 @@ REPAIRS = (
         "R14",
         (
             Patch("bucketed.retire.retire", "last = marks.repair", "last = marks.settled"),
-            Patch("bucketed.retire.retire", "if not isinstance(finished_at, int) or", "if isinstance(finished_at, int) and"),
+            Patch(
+                "bucketed.retire.retire",
+                "if not isinstance(finished_at, int) or",
+                "if isinstance(finished_at, int) and",
+            ),
         ),
         ("marks", "total_queue", "drains"),
     ),

@@ -49,9 +49,9 @@ class Findings:
         return bool(self.visible or self.waiting or self.exhausted or self.moving or self.unadmitted)
 
     @property
-    def unopened(self) -> bool:
-        """Whether something here could be delivered for the first time if the bucket were opened."""
-        return any(candidate.delivery is None and candidate.opened is None for candidate in self.visible)
+    def new(self) -> bool:
+        """Whether something here could be delivered for the first time."""
+        return any(candidate.delivery is None for candidate in self.visible)
 
     @property
     def next_look_ms(self) -> int | None:
@@ -63,9 +63,9 @@ class Findings:
 
 
 async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
-    # One after the other: bodies that were seen before the bucket's token could be of a bucket that is gone.
-    (states,) = await lane.store.read([Span(lane.states(bucket), columns=_STATE_COLUMNS)])
-    (bodies,) = await lane.store.read([Span(lane.bodies(bucket), columns=LIGHT)])
+    states, bodies = await lane.store.read(
+        [Span(lane.states(bucket), columns=_STATE_COLUMNS), Span(lane.bodies(bucket), columns=LIGHT)]
+    )
     # What was seen is dated after it was seen: a watch that began too early would end too early.
     return judge(lane, marks, states, bodies, lane.clock.now(), expiring)
 

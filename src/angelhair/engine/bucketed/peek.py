@@ -29,8 +29,9 @@ async def visible_candidates(
             break
         looked += 1
         findings = await examine(lane, marks, bucket, expiring)
-        if opening and findings.unopened:
-            await open_buckets(lane, {bucket: findings.flags})
+        if opening and findings.new:
+            if not await open_buckets(lane, {bucket: findings.flags}):
+                continue
             findings = await examine(lane, marks, bucket, expiring)
         if findings.flags.get("finished") is None:
             found.extend((bucket, candidate) for candidate in sorted(findings.visible))

@@ -51,6 +51,8 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
     tokens = await open_buckets(lane, {bucket: part.flags for bucket, part in zip(unknown, found, strict=True)})
     for bucket, states in zip(unknown, found, strict=True):
+        if bucket not in tokens:
+            continue
         opened = OpenBucket(tokens[bucket], lane.first_of(bucket))
         lane.view.open[bucket] = opened
         for row in states.rows:

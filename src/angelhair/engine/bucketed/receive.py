@@ -16,7 +16,7 @@ from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.claim import Claims, Wish, claim
 from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, read_marks
-from angelhair.engine.bucketed.opening import open_buckets
+from angelhair.engine.bucketed.opening import open_buckets, still_there
 from angelhair.engine.bucketed.reader import close_passed, read_new
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Row, Span, Value
@@ -43,10 +43,12 @@ async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, 
     """Serves the group from this lane as far as it goes. Raises only what concerns the whole group."""
     marks = await read_marks(lane)
     await wake.look_for_due(lane, marks, now)
-    for _ in range(limits.RECEIVE_ROUNDS):
+    for attempt in range(limits.RECEIVE_ROUNDS):
         needed = sum(waiting.missing for waiting in group)
         if needed <= 0:
             break
+        if attempt:
+            marks = await read_marks(lane)
         found = await _find(lane, marks, needed, now, expiring)
         if not found:
             break
@@ -84,15 +86,19 @@ async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expirin
     if findings.flags.get("finished") is not None:
         view.remember_finished(bucket)
         return
-    if findings.unopened and bucket < marks.reader:
-        await open_buckets(lane, {bucket: findings.flags})
-        view.schedule(bucket, now.monotonic_ms)
-        return
+    opened = view.open.get(bucket)
+    token = findings.flags.get("opened")
+    if findings.new and (bucket < marks.reader if opened is None else opened.token != token):
+        if token is None:
+            await open_buckets(lane, {bucket: findings.flags})
+            view.schedule(bucket, now.monotonic_ms)
+            return
+        if not await still_there(lane, [bucket]):
+            return
     known = {candidate.number for held, candidate in view.again if held == bucket}
     known.update(candidate.number for held, candidate in view.fresh if held == bucket)
     for candidate in findings.visible:
         # What an open bucket has not been read up to yet is new, and waits for its turn.
-        opened = view.open.get(bucket)
         unread = candidate.delivery is None and (
             bucket >= marks.reader and (opened is None or candidate.number >= opened.position)
         )

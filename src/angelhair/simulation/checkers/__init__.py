@@ -12,7 +12,8 @@ from angelhair.simulation.checkers.unique_receipts import unique_receipts
 from angelhair.simulation.checkers.visibility import visibility
 
 CHECKERS = (
-    total_queue, unique_receipts, one_winner, ack_finality, visibility, marks, drains, dedup, dead_letters, incarnations,
+    total_queue, unique_receipts, one_winner, ack_finality, visibility, marks, drains, dedup, dead_letters,
+    incarnations,
 )
 
 __all__ = ["CHECKERS"]

@@ -12,7 +12,8 @@ def ack_finality(outcome: Outcome) -> list[str]:
             message = by_receipt[ack.receipt].place
             acked[message] = min(acked.get(message, ack.ended_us), ack.ended_us)
     return [
-        f"{delivery.id} was acked at {acked[delivery.place]} us and its delivery {delivery.number} asked for at {delivery.asked_us} us"
+        f"{delivery.id} was acked at {acked[delivery.place]} us "
+        f"and its delivery {delivery.number} asked for at {delivery.asked_us} us"
         for delivery in outcome.history.deliveries
         if delivery.asked_us > acked.get(delivery.place, delivery.asked_us)
     ]

@@ -1,4 +1,4 @@
-"""R7: nothing is delivered more often than allowed, what is moved arrives under one id only, what is acked is not moved."""
+"""R7: nothing is delivered more often than allowed; what is moved arrives under one id; what is acked is not moved."""
 
 from angelhair.simulation.history import CONFIRMED
 from angelhair.simulation.outcome import Outcome
@@ -15,7 +15,9 @@ def dead_letters(outcome: Outcome) -> list[str]:
         if delivery.queue == outcome.dead_letter_queue:
             # Ids begin anew when a queue is made again; bodies do not.
             arrived.setdefault((delivery.origin, delivery.body), set()).add(delivery.id)
-    violations += [f"{body} of {origin} arrived as {sorted(ids)}" for (origin, body), ids in arrived.items() if len(ids) > 1]
+    violations += [
+        f"{body} of {origin} arrived as {sorted(ids)}" for (origin, body), ids in arrived.items() if len(ids) > 1
+    ]
     return violations + _acked_and_moved(outcome)
 
 

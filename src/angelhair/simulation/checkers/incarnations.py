@@ -21,7 +21,8 @@ def incarnations(outcome: Outcome) -> list[str]:
         # A repeated put of unknown outcome may have gone into the new queue.
         old -= {put.body for put in history.puts if put.outcome != CONFIRMED or put.ended_us >= cleared.started_us}
         violations += [
-            f"{delivery.body} was in the queue deleted at {cleared.started_us} us and delivered at {delivery.asked_us} us"
+            f"{delivery.body} was in the queue deleted at {cleared.started_us} us "
+            f"and delivered at {delivery.asked_us} us"
             for delivery in history.deliveries
             if delivery.queue == cleared.queue and delivery.body in old and delivery.asked_us > cleared.ended_us
         ]

@@ -1,4 +1,4 @@
-"""A8, R3, R14: marks only rise, keep their order, and pass nothing that is not finished. Sampled while the world ran."""
+"""A8, R3, R14: marks only rise, keep their order, and pass nothing that is not finished. Sampled while it ran."""
 
 from angelhair.simulation.outcome import Outcome
 

@@ -11,4 +11,8 @@ def one_winner(outcome: Outcome) -> list[str]:
         if ack.outcome == CONFIRMED and ack.receipt in by_receipt:
             delivery = by_receipt[ack.receipt]
             winners.setdefault(delivery.place, set()).add(delivery.number)
-    return [f"{message}: acks of deliveries {sorted(numbers)} all won" for message, numbers in winners.items() if len(numbers) > 1]
+    return [
+        f"{message}: acks of deliveries {sorted(numbers)} all won"
+        for message, numbers in winners.items()
+        if len(numbers) > 1
+    ]

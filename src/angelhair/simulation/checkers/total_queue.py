@@ -15,6 +15,8 @@ def total_queue(outcome: Outcome) -> list[str]:
         if put.outcome == CONFIRMED and put.body not in heard and not outcome.may_be_cleared(put):
             violations.append(f"lost: {put.body} was confirmed as {put.id} in {put.queue} and never delivered")
         (refused if put.outcome == REFUSED else possible).add(put.body)
-    violations += [f"undone: {body} was refused and delivered all the same" for body in delivered & (refused - possible)]
+    violations += [
+        f"undone: {body} was refused and delivered all the same" for body in sorted(delivered & (refused - possible))
+    ]
     violations += [f"unexpected: {body} was delivered and never put" for body in delivered - refused - possible]
     return violations

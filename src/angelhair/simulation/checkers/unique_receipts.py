@@ -9,6 +9,7 @@ def unique_receipts(outcome: Outcome) -> list[str]:
     for delivery in outcome.history.deliveries:
         what = f"{delivery.id} by {delivery.server}"
         if delivery.receipt in receipts:
-            violations.append(f"receipt twice: delivery {delivery.number} of {what} and of {receipts[delivery.receipt]}")
+            other = receipts[delivery.receipt]
+            violations.append(f"receipt twice: delivery {delivery.number} of {what} and of {other}")
         receipts[delivery.receipt] = what
     return violations

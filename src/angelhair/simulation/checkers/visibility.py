@@ -1,4 +1,6 @@
-"""A2, A10: a delivered message stays invisible for its time-out, a delayed one for its delay, within the clocks' error."""
+"""A2, A10: a message stays invisible for its time-out, a delayed one for its delay, within the clocks' error."""
+
+from itertools import pairwise
 
 from angelhair.simulation.history import Delivered, History
 from angelhair.simulation.outcome import Outcome
@@ -18,7 +20,7 @@ def visibility(outcome: Outcome) -> list[str]:
     error_us = 2 * history.largest_skew_us + 2 * MILLISECOND_US
     for deliveries in by_message.values():
         deliveries.sort(key=lambda delivery: delivery.number)
-        for first, second in zip(deliveries, deliveries[1:], strict=False):
+        for first, second in pairwise(deliveries):
             if second.number != first.number + 1 or first.receipt in touched:
                 continue
             hidden_us = first.visibility_ms * MILLISECOND_US
