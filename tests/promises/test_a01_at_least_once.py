@@ -155,7 +155,6 @@ async def test_a01_missing_dead_letter_queue_loses_nothing(world: World) -> None
     assert deliveries[:4] == [1, 2, 3, 4]
 
 
-@pytest.mark.xfail(reason="a dead-letter queue that was missing once is never looked for again by that server")
 async def test_a01_dead_letter_queue_that_is_made_later_gets_its_letters(world: World) -> None:
     """Naive: remember for ever that it was missing (R4)."""
     server = world.server()

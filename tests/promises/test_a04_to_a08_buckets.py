@@ -130,7 +130,6 @@ async def test_a05_what_is_in_hand_keeps_its_bucket_open(world: World) -> None:
     assert numbers(await world.server().receive("orders", 10)) == list(range(5, 12))
 
 
-@pytest.mark.xfail(reason="the worker takes a bucket without bodies for one that has expired, and closes it at once")
 async def test_a05_worker_leaves_a_bucket_open_that_is_being_written(world: World) -> None:
     """Naive: close what holds nothing. Its ids were taken a moment ago, and their writes are on the way."""
     server, worker = world.server(), world.server()

@@ -67,8 +67,7 @@ class Engine:
         validate_name("account", account)
         validate_name("name", name)
         settings.validated()
-        if settings.dead_letter_queue == name:
-            raise InvalidRequest("dead_letter_queue", "cannot be the queue itself")
+        _check_dead_letters(name, settings.dead_letter_queue)
         queue, made = await catalog.create(self.store, account, name, settings, self.identities, self.clock.now())
         self.memory.remember(queue, self.clock.now())
         return queue, made
@@ -76,6 +75,7 @@ class Engine:
     async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
         self.memory.distrust(account, name)
         queue = await self.find_queue(account, name)
+        _check_dead_letters(name, changes.get("dead_letter_queue"))
         changed = await catalog.change(self.store, queue, changes, self.clock.now())
         self.memory.remember(changed, self.clock.now())
         return changed
@@ -252,9 +252,9 @@ class Engine:
             lane = self.memory.known_lane(queue, lane_number)
             marks = await read_marks(lane)
             target = min(bucket, marks.repair)
-            if target > marks.archived and not await raise_mark(lane, "archived", marks.archived, target):
-                return (await read_marks(lane)).archived
-            return max(target, marks.archived)
+            if target > marks.archived:
+                await raise_mark(lane, "archived", marks.archived, target)
+            return (await read_marks(lane)).archived
 
         return await self._with_queue(account, name, attempt)
 
@@ -349,6 +349,11 @@ class Engine:
             for (index, _), result in zip(group, results, strict=True):
                 outcomes[index] = result
         return outcomes
+
+
+def _check_dead_letters(name: str, dead_letter_queue: object) -> None:
+    if dead_letter_queue == name:
+        raise InvalidRequest("dead_letter_queue", "cannot be the queue itself")
 
 
 def _check_batch(count: int) -> None:

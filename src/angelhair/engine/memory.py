@@ -105,6 +105,7 @@ class Memory:
             self.server,
             self.identities,
             self.clock,
+            self.clock_is_good,
             view,
         )
 

@@ -21,11 +21,11 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
     """Messages that used up their deliveries go to the dead-letter queue; moves that stand still go on."""
     view = lane.view
     if view.exhausted:
+        target = await _dead_letter_lane(memory, queue, now)
         taken = dict(list(view.exhausted.items())[: limits.MOVES])
         for number in taken:
             del view.exhausted[number]
-        target = await _dead_letter_lane(memory, queue, now)
-        view.dead_letters_missing = target is None
+        view.dead_letters_missed_ms = now.monotonic_ms if target is None else None
         if target is None:
             # Nowhere to go: they are delivered on, as if there were no limit (A1).
             for number in taken:

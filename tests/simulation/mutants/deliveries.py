@@ -92,8 +92,8 @@ DELIVERIES = (
         (
             Patch(
                 "bucketed.examine.examine",
-                "[Span(lane.states(bucket), columns=_STATE_COLUMNS)]",
-                "[Span(lane.states(bucket), columns=_STATE_COLUMNS)] if (now := lane.clock.now()) else []",
+                "columns=_STATE_COLUMNS)",
+                "columns=_STATE_COLUMNS if (now := lane.clock.now()) else None)",
             ),
             Patch("bucketed.examine.examine", "lane.clock.now(), expiring)", "now, expiring)"),
         ),

@@ -26,9 +26,7 @@ class Arrival(NamedTuple):
 
 async def admit(lane: Lane, bucket: int, arrivals: Sequence[Arrival], now: Moment) -> set[int]:
     """Admits what is not there yet; returns the ids that can no longer be: their bucket is finished or dropped."""
-    await wake.arm(
-        lane, [(now.wall_ms, bucket), *((item.enqueued_at + item.delay, bucket) for item in arrivals if item.delay)]
-    )
+    await wake.arm(lane, [(0, bucket), *((item.delay, bucket) for item in arrivals if item.delay)])
     states = lane.states(bucket)
     pending = {item.number: item for item in arrivals}
     (found,) = await read_surely(lane.store, [Span(states, min(pending), max(pending), None, ("delivery",))])

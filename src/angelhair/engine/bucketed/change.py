@@ -32,9 +32,7 @@ class Wanted(NamedTuple):
 async def change(lane: Lane, group: Sequence[Wanted], attempt: str, now: Moment) -> list[ChangeResult]:
     """An outcome for each. Visibility counts from now and is not remembered for the next delivery."""
     timed = [item for item in group if item.visibility_ms is not None]
-    await wake.arm(
-        lane, [(now.wall_ms + (item.visibility_ms or 0), lane.bucket_of(item.receipt.number)) for item in timed]
-    )
+    await wake.arm(lane, [(item.visibility_ms or 0, lane.bucket_of(item.receipt.number)) for item in timed])
     outcomes: list[ChangeResult] = [None] * len(group)
     # One message may be named twice in a group: each of its changes is a conditional write of its own, in order.
     pending = dict(enumerate(group))

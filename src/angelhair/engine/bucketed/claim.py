@@ -36,7 +36,7 @@ class Claims(NamedTuple):
 
 async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> Claims:
     """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it."""
-    await wake.arm(lane, [(now.wall_ms + wish.visibility_ms, wish.bucket) for wish in wishes])
+    await wake.arm(lane, [(wish.visibility_ms, wish.bucket) for wish in wishes])
     pending: dict[tuple[int, str | None], dict[int, Wish]] = {}
     for wish in wishes:
         pending.setdefault((wish.bucket, wish.candidate.opened), {})[wish.candidate.number] = wish

@@ -86,7 +86,9 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
     findings = Findings(states.flags)
     view = lane.view
     settings = lane.settings
-    limit = settings.max_deliveries if settings.dead_letter_queue and not view.dead_letters_missing else None
+    missed_ms = view.dead_letters_missed_ms
+    missing = missed_ms is not None and now.monotonic_ms - missed_ms < limits.CATALOG_AGE_MS
+    limit = settings.max_deliveries if settings.dead_letter_queue and not missing else None
     born = {row.key: row.values for row in bodies.rows}
     for row in states.rows:
         number = int(row.key)

@@ -36,7 +36,7 @@ async def keep_index(lane: Lane, marks: Marks, memory: KeepMemory, now: Moment, 
     for bucket, patience_ms in visits.items():
         findings, finished = await visit(lane, marks, bucket, now, expiring)
         if not finished:
-            again.append(_row_again(findings, bucket, patience_ms, raised, now))
+            again.append(_row_again(findings, bucket, patience_ms, raised))
     if again:
         await wake.arm_again(lane, again)
     if not await raise_mark(lane, "wake_done", done, reached):
@@ -58,13 +58,14 @@ def _portion(lane: Lane, marks: Marks, rows: list[wake.WakeRow], reached: int) -
     return reached, visits
 
 
-def _row_again(findings: Findings, bucket: int, patience_ms: int, raised: int, now: Moment) -> tuple[int, int, int]:
+def _row_again(findings: Findings, bucket: int, patience_ms: int, raised: int) -> tuple[int, int, int]:
     look_ms = findings.next_look_ms
     if look_ms == 0 or findings.unadmitted:
         return raised + 1, bucket, limits.LOOK_AGAIN_MS
     longer_ms = min(patience_ms * 2, limits.LOOK_AGAIN_MAXIMUM_MS)
     pause_ms = patience_ms if look_ms is None else min(patience_ms, look_ms)
-    return max(raised + 1, places.wake_slot(now.wall_ms + pause_ms)), bucket, longer_ms
+    # From the mark on, which follows the store's clock: ours may be wrong.
+    return raised + max(1, places.wake_slot(pause_ms)), bucket, longer_ms
 
 
 async def _drop_passed(lane: Lane, marks: Marks, reached: int) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import heapq
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -114,8 +115,8 @@ class LaneView:
     """By id: the revision seen, and since when on our own clock it has not changed (R5)."""
     exhausted: dict[int, tuple[int, int]] = field(default_factory=dict)
     """By id: delivery and revision of messages that have used up their deliveries."""
-    dead_letters_missing: bool = False
-    """The dead-letter queue was not there when last looked for."""
+    dead_letters_missed_ms: int | None = None
+    """When, on our own clock, the dead-letter queue was looked for and not there."""
     moving: dict[int, None] = field(default_factory=dict)
     """Ids whose move to another queue seems to stand still."""
     armed: OrderedDict[tuple[int, int], None] = field(default_factory=OrderedDict)
@@ -188,6 +189,8 @@ class Lane:
     identities: Identities
     clock: Clock
     """For what must be dated after a store call, not before it: watching (R5), the beginning of invisibility (A2)."""
+    trusts_clock: Callable[[Moment], bool]
+    """Whether our wall clock was near the store's a short while ago and has not jumped since."""
     view: LaneView
 
     def bucket_of(self, number: int) -> int:

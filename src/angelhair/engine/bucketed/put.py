@@ -92,12 +92,12 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
         by_bucket.setdefault(lane.bucket_of(item.number), []).append(item)
     buckets = list(by_bucket)
     writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in by_bucket[bucket]]) for bucket in buckets]
-    delayed = {
-        (places.wake_slot(item.enqueued_at + delay), lane.bucket_of(item.number))
-        for item in placed
-        if (delay := _delay(lane, item.message))
-    }
-    writes += wake.entries(lane, ((slot, bucket, limits.LOOK_AGAIN_MS) for slot, bucket in sorted(delayed)))
+    delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := _delay(lane, item.message))}
+    slots: list[tuple[int, int]] = []
+    if delays:
+        begin_ms = await wake.index_time_ms(lane)
+        slots = sorted({(places.wake_slot(begin_ms + delay), bucket) for delay, bucket in delays})
+        writes += wake.entries(lane, ((slot, bucket, limits.LOOK_AGAIN_MS) for slot, bucket in slots))
     results = await write_through(lane.store, writes)
     index_error = next((result for result in results[len(buckets) :] if result is not None), None)
     arrived: dict[int, list[Placed]] = {}
@@ -109,12 +109,16 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
             arrived[bucket] = by_bucket[bucket]
         else:
             outcomes.update((item.number, error) for item in by_bucket[bucket])
-    again = await _confirm(lane, arrived, bool(delayed), outcomes, now)
+    again = await _confirm(lane, arrived, slots, outcomes, now)
     return Written(outcomes, again)
 
 
 async def _confirm(
-    lane: Lane, arrived: dict[int, list[Placed]], delayed: bool, outcomes: dict[int, PutOutcome], now: Moment
+    lane: Lane,
+    arrived: dict[int, list[Placed]],
+    slots: list[tuple[int, int]],
+    outcomes: dict[int, PutOutcome],
+    now: Moment,
 ) -> list[Placed]:
     if not arrived:
         return []
@@ -122,8 +126,8 @@ async def _confirm(
     try:
         (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
         marks = pointer_marks(pointers)
-        if delayed:
-            await _arm_behind(lane, arrived, marks.wake_raised)
+        # Entries that the wake marks had passed already are written again, above them.
+        await wake.arm(lane, [(0, bucket) for slot, bucket in slots if slot <= marks.wake_raised])
     except QueueGone:
         # The lane was read to its end and dropped while this put slept: what it wrote there, nobody will read.
         return [item for items in arrived.values() for item in items]
@@ -155,17 +159,6 @@ async def _admit_own(
     again = [item for item in items if item.number in left_out]
     outcomes.update((item.number, MessageId(lane.number, item.number)) for item in items if item.number not in left_out)
     return again
-
-
-async def _arm_behind(lane: Lane, arrived: dict[int, list[Placed]], raised: int) -> None:
-    """Entries that the wake marks had passed already are written again, above them."""
-    late = []
-    for bucket, items in arrived.items():
-        for item in items:
-            delay = _delay(lane, item.message)
-            if delay and places.wake_slot(item.enqueued_at + delay) <= raised:
-                late.append((item.enqueued_at + delay, bucket))
-    await wake.arm(lane, late)
 
 
 def _row(lane: Lane, item: Placed) -> Row:

@@ -61,6 +61,9 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
                 opened.gaps.append((opened.position, number - 1))
             opened.position = number + 1
         opened.gaps_looked_ms = -limits.GAP_LOOK_MS
+        if states.rows:
+            # Claimed by others, perhaps long ago: what they say of its visibility is watched from now on (R5).
+            lane.view.schedule(bucket, lane.clock.now().monotonic_ms)
 
 
 def _spans(lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, wanted: int, now: Moment) -> list[Span]:

@@ -80,11 +80,16 @@ async def close_expired(lane: Lane, marks: Marks, now: Moment, trusted: bool) ->
     """
     if lane.first_of(marks.reader + 1) > marks.next_id:
         return False
-    bodies = lane.bodies(marks.reader)
-    for most in (1, None):
-        (found,) = await lane.store.read([Span(bodies, limit=most, columns=LIGHT)])
-        if not all(is_over(lane, marks, int(row.key), row.values, now, trusted) for row in found.rows):
-            return False
+    (found,) = await lane.store.read([Span(lane.bodies(marks.reader), limit=1, columns=LIGHT)])
+    whole = [found]
+    if found.rows and is_over(lane, marks, int(found.rows[0].key), found.rows[0].values, now, trusted):
+        whole = await lane.store.read([Span(lane.bodies(marks.reader), columns=LIGHT)])
+    elif not found.rows:
+        # Nothing there: it may be being written. It is as old as what comes after it.
+        whole = await lane.store.read([Span(lane.bodies(marks.reader + 1), limit=1, columns=LIGHT)])
+    rows = whole[0].rows
+    if not rows or not all(is_over(lane, marks, int(row.key), row.values, now, trusted) for row in rows):
+        return False
     return await raise_mark(lane, "reader", marks.reader, marks.reader + 1)
 
 
@@ -110,7 +115,7 @@ async def _set_flags(lane: Lane, buckets: range) -> None:
 
 async def _admit_missing(lane: Lane, marks: Marks, bucket: int, now: Moment) -> None:
     """Step 3; also arms the bucket, so that somebody looks into it as long as it is not finished."""
-    await wake.arm(lane, [(now.wall_ms + limits.LOOK_AGAIN_MS, bucket)])
+    await wake.arm(lane, [(limits.LOOK_AGAIN_MS, bucket)])
     findings = await examine(lane, marks, bucket, expiring=False)
     arrivals = [Arrival(*item) for item in findings.unadmitted]
     if arrivals:

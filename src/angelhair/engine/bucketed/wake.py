@@ -41,13 +41,26 @@ def entries(lane: Lane, rows: Iterable[tuple[int, int, int]]) -> list[Write]:
     return [Write(places.wakes(lane.incarnation, lane.number, period), rows) for period, rows in by_period.items()]
 
 
-async def arm(lane: Lane, times: Iterable[tuple[int, int]]) -> None:
-    """Makes sure that for each (wall time, bucket) somebody will look; returns once that is durable.
+async def index_time_ms(lane: Lane) -> int:
+    """Now, as rows of the index count it: our own wall clock, or the store's when ours is known to be wrong.
+
+    A server whose clock is a year ahead must not put its rows a year ahead, where nobody would look for them (R5).
+    """
+    now = lane.clock.now()
+    return now.wall_ms if lane.trusts_clock(now) else await lane.store.time_ms()
+
+
+async def arm(lane: Lane, waits: Iterable[tuple[int, int]]) -> None:
+    """Makes sure that for each (milliseconds from now, bucket) somebody will look; returns once that is durable.
 
     For what this server will look into by itself at that very time: it remembers having written the rows.
     """
     armed = lane.view.armed
-    missing = {(places.wake_slot(time_ms), bucket) for time_ms, bucket in times} - armed.keys()
+    waits = list(waits)
+    if not waits:
+        return
+    begin_ms = await index_time_ms(lane)
+    missing = {(places.wake_slot(begin_ms + wait_ms), bucket) for wait_ms, bucket in waits} - armed.keys()
     if not missing:
         return
     for pair in await _write_ahead(lane, [(slot, bucket, limits.LOOK_AGAIN_MS) for slot, bucket in sorted(missing)]):
