@@ -91,6 +91,8 @@ coverage: setup ## joins what the stages just measured; branch coverage of the e
 	$(STAGE) "coverage: joining the stages" $(BIN)/coverage combine --quiet
 	$(STAGE) "coverage: engine, at least $(ENGINE_COVERAGE_PERCENT) %" $(BIN)/coverage report \
 	  --include='src/angelhair/engine/*' --fail-under=$(ENGINE_COVERAGE_PERCENT)
+	@mkdir -p .cache && $(BIN)/coverage json --quiet -o .cache/coverage.json
+	@scripts/coverage_table .cache/coverage.json $(if $(CI),,--write)
 
 # --- longer runs ----------------------------------------------------------------------------------------------------
 

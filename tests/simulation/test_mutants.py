@@ -7,14 +7,17 @@ rule stands in for it.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Iterator
 
 import pytest
 
+from angelhair.model import MessageId
 from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.run import run_seed
-from tests.simulation.mutants import CONTROLS, MUTANTS, Mutant
+from tests.simulation.mutants import CONTROLS, MUTANTS, RARE, Mutant
+from tests.simulation.mutants.attack import LATE, late_put_meets_finish
 from tests.simulation.mutants.hunt import SEEDS, hunt
 from tests.simulation.mutants.patching import Patch
 
@@ -46,9 +49,24 @@ def test_control_does_no_harm(control: Mutant) -> None:
     assert found == []
 
 
+def test_the_attack_is_withstood() -> None:
+    answer, delivered = asyncio.run(late_put_meets_finish())
+    assert isinstance(answer, MessageId)
+    assert delivered == {b"1", b"2", b"3", LATE}
+
+
+@pytest.mark.parametrize("mutant", RARE, ids=lambda mutant: mutant.name)
+def test_rare_mutant_is_caught_by_the_attack(mutant: Mutant) -> None:
+    with mutant.at_work():
+        answer, delivered = asyncio.run(late_put_meets_finish())
+    assert isinstance(answer, MessageId), "a put that is refused loses nothing"
+    assert LATE not in delivered
+
+
 def test_there_are_mutants_enough_and_each_says_what_it_breaks() -> None:
+    everybody = (*MUTANTS, *RARE, *CONTROLS)
     assert len(MUTANTS) >= MUTANTS_LEAST
-    assert len({mutant.name for mutant in (*MUTANTS, *CONTROLS)}) == len(MUTANTS) + len(CONTROLS)
+    assert len({mutant.name for mutant in everybody}) == len(everybody)
     for mutant in MUTANTS:
         assert mutant.breaks and mutant.rule and mutant.caught_by and not mutant.covered_by
         assert set(mutant.caught_by) <= CHECKER_NAMES
@@ -56,7 +74,7 @@ def test_there_are_mutants_enough_and_each_says_what_it_breaks() -> None:
         assert control.breaks and control.rule and control.covered_by and not control.caught_by
 
 
-@pytest.mark.parametrize("mutant", [*MUTANTS, *CONTROLS], ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize("mutant", [*MUTANTS, *RARE, *CONTROLS], ids=lambda mutant: mutant.name)
 def test_mutant_fits_the_engine_and_leaves_it_as_it_was(mutant: Mutant) -> None:
     functions = list(mutant.codes())
     before = [function.__code__ for function in functions]

@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--seeds", type=int, default=200, metavar="N", help="how many seeds to play (default: 200)")
     parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first of them (default: 0)")
-    parser.add_argument("--processes", type=int, default=None, metavar="N", help="how many at once (default: all cores)")
+    parser.add_argument("--processes", type=int, metavar="N", help="how many at once (default: all cores)")
     parser.add_argument("--replay", type=int, metavar="SEED", help="play one seed and print every step")
     parser.add_argument("--quiet", action="store_true", help="with --replay: only the verdict")
     parser.set_defaults(run=run)

@@ -5,8 +5,9 @@ from tests.simulation.mutants.deliveries import DELIVERIES
 from tests.simulation.mutants.patching import Mutant
 from tests.simulation.mutants.puts import PUTS
 from tests.simulation.mutants.queues import QUEUES
-from tests.simulation.mutants.repairs import REPAIRS
+from tests.simulation.mutants.repairs import RARE_REPAIRS, REPAIRS
 
 MUTANTS = (*PUTS, *REPAIRS, *DELIVERIES, *QUEUES)
+RARE = RARE_REPAIRS
 
-__all__ = ["CONTROLS", "MUTANTS", "Mutant"]
+__all__ = ["CONTROLS", "MUTANTS", "RARE", "Mutant"]

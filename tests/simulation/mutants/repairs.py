@@ -60,26 +60,6 @@ REPAIRS = (
         ("total_queue", "drains", "marks"),
     ),
     Mutant(
-        "finish over an admission",
-        "A bucket is finished although a message was admitted since its rows were read.",
-        "R1",
-        (Patch("bucketed.repair._finish_if_done", FINISH_FLAGS, "expect_flags={'final': 1, 'finished': None}"),),
-        ("total_queue", "drains"),
-    ),
-    Mutant(
-        "admission leaves no trace",
-        "An admission does not raise the flag that finishing a bucket is conditioned on.",
-        "R1",
-        (
-            Patch(
-                "bucketed.admit.admit",
-                "set_flags={'admitted': (admitted if isinstance(admitted, int) else 0) + 1}",
-                "set_flags={}",
-            ),
-        ),
-        ("total_queue", "drains"),
-    ),
-    Mutant(
         "repair mark passes the unfinished",
         "The repair mark passes every settled bucket, finished or not.",
         "A8",
@@ -121,3 +101,27 @@ REPAIRS = (
         ("marks", "drains"),
     ),
 )
+
+RARE_REPAIRS = (
+    Mutant(
+        "finish over an admission",
+        "A bucket is finished although a message was admitted since its rows were read.",
+        "R1",
+        (Patch("bucketed.repair._finish_if_done", FINISH_FLAGS, "expect_flags={'final': 1, 'finished': None}"),),
+        ("attack",),
+    ),
+    Mutant(
+        "admission leaves no trace",
+        "An admission does not raise the flag that finishing a bucket is conditioned on.",
+        "R1",
+        (
+            Patch(
+                "bucketed.admit.admit",
+                "set_flags={'admitted': (admitted if isinstance(admitted, int) else 0) + 1}",
+                "set_flags={}",
+            ),
+        ),
+        ("attack",),
+    ),
+)
+"""What takes two servers to the millisecond: `attack` brings it about, where seeds seldom do."""
