@@ -119,6 +119,9 @@ WAKE_SLOT_MS = 1_000
 WAKE_PERIOD_SLOTS = 600
 """Slots in one partition of the wake index: ten minutes."""
 
+WAKE_OVERLAP_SLOTS = 10
+"""Slots of the wake index that are read again: two clocks may differ by twice their allowed error."""
+
 WAKE_STEP_MS = 30_000
 """How often the elected worker moves the wake marks. A server that starts reads at most about this much index."""
 
@@ -187,6 +190,9 @@ CLOCK_CHECK_MS = 10_000
 
 STATS_BUCKETS = 64
 """Buckets that one look at a queue's statistics reads; beyond that they are estimates, and say so."""
+
+PEEK_BUCKETS = 256
+"""Buckets that one peek or redrive looks into."""
 
 WATCHED_ROWS = 100_000
 """Invisible messages per lane that a server watches on its own clock (R5); the oldest watches go first."""

@@ -100,17 +100,17 @@ class QueueSettings:
     """What cannot change while a queue lives: ids are cut into buckets by it."""
 
     def validated(self) -> QueueSettings:
-        _whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
-        _whole("lanes", self.lanes, 1, limits.LANES_MAXIMUM)
+        validate_whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
+        validate_whole("lanes", self.lanes, 1, limits.LANES_MAXIMUM)
         _duration("visibility_timeout", self.visibility_timeout_ms, 0)
         _duration("repair_timeout", self.repair_timeout_ms, limits.REPAIR_TIMEOUT_MINIMUM_MS)
         _duration("delay", self.delay_ms, 0)
         _duration("history", self.history_ms, 0)
-        _duration("dedup_window", self.dedup_window_ms, 1_000)
+        _duration("dedup_window", self.dedup_window_ms, 1_000, limits.TTL_MAXIMUM_SECONDS * 1_000)
         if self.retention_ms is not None:
             _duration("retention", self.retention_ms, 1_000)
         if self.max_deliveries is not None:
-            _whole("max_deliveries", self.max_deliveries, 1, 1_000_000)
+            validate_whole("max_deliveries", self.max_deliveries, 1, 1_000_000)
         if self.dead_letter_queue is not None:
             validate_name("dead_letter_queue", self.dead_letter_queue)
         if not isinstance(self.archive, bool):
@@ -153,16 +153,20 @@ def validate_message(message: NewMessage) -> None:
         raise InvalidRequest("body", f"must be bytes, not {type(message.body).__name__}")
     if len(message.body) > limits.BODY_BYTES:
         raise InvalidRequest("body", f"has {len(message.body)} bytes; the limit is {limits.BODY_BYTES}")
-    if message.attributes is not None and len(message.attributes.encode()) > limits.ATTRIBUTES_BYTES:
+    if message.attributes is not None and _text_bytes("attributes", message.attributes) > limits.ATTRIBUTES_BYTES:
         raise InvalidRequest("attributes", f"are longer than {limits.ATTRIBUTES_BYTES} bytes")
+    if message.origin is not None:
+        _text_bytes("origin", message.origin)
     if message.delay_ms is not None:
         _duration("delay", message.delay_ms, 0)
-    if message.key is not None and not 1 <= len(message.key) <= limits.KEY_LENGTH:
-        raise InvalidRequest("key", f"must have 1 to {limits.KEY_LENGTH} characters")
+    if message.key is not None:
+        _text_bytes("key", message.key)
+        if not 1 <= len(message.key) <= limits.KEY_LENGTH:
+            raise InvalidRequest("key", f"must have 1 to {limits.KEY_LENGTH} characters")
 
 
 def validate_ask(ask: Ask) -> None:
-    _whole("messages", ask.messages, 1, limits.BATCH_MESSAGES)
+    validate_whole("messages", ask.messages, 1, limits.BATCH_MESSAGES)
     if ask.visibility_ms is not None:
         _duration("visibility", ask.visibility_ms, 0)
 
@@ -171,17 +175,25 @@ def validate_visibility(visibility_ms: int) -> None:
     _duration("visibility", visibility_ms, 0)
 
 
-def _whole(field: str, value: object, least: int, most: int) -> None:
+def _text_bytes(field: str, value: object) -> int:
+    """How long a text is as UTF-8, which is what every store keeps."""
+    if not isinstance(value, str):
+        raise InvalidRequest(field, f"must be text, not {type(value).__name__}")
+    try:
+        return len(value.encode())
+    except UnicodeEncodeError:
+        raise InvalidRequest(field, "holds half of a surrogate pair, which is no character") from None
+
+
+def validate_whole(field: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidRequest(field, f"must be a whole number, not {value!r}")
     if not least <= value <= most:
         raise InvalidRequest(field, f"must be between {least} and {most}, not {value}")
 
 
-def _duration(field: str, value_ms: object, least_ms: int) -> None:
+def _duration(field: str, value_ms: object, least_ms: int, most_ms: int = limits.DURATION_MAXIMUM_MS) -> None:
     if not isinstance(value_ms, int) or isinstance(value_ms, bool):
         raise InvalidRequest(field, f"must be a whole number of milliseconds, not {value_ms!r}")
-    if not least_ms <= value_ms <= limits.DURATION_MAXIMUM_MS:
-        raise InvalidRequest(
-            field, f"must be between {least_ms / 1000:g} and {limits.DURATION_MAXIMUM_MS // 1000} seconds"
-        )
+    if not least_ms <= value_ms <= most_ms:
+        raise InvalidRequest(field, f"must be between {least_ms / 1000:g} and {most_ms // 1000} seconds")

@@ -10,8 +10,16 @@ from angelhair.batching.group import Group
 from angelhair.batching.puts import Puts
 from angelhair.batching.runtime import Runtime
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
-from angelhair.errors import AngelhairError, InvalidRequest
-from angelhair.model import Ask, Delivery, NewMessage, validate_ask, validate_message, validate_visibility
+from angelhair.errors import AngelhairError
+from angelhair.model import (
+    Ask,
+    Delivery,
+    NewMessage,
+    validate_ask,
+    validate_message,
+    validate_visibility,
+    validate_whole,
+)
 
 AckOutcome = AngelhairError | None
 Acks = Group[Sequence[str], list[AckOutcome]]
@@ -120,5 +128,4 @@ def _forget(groups: dict[Name, V], key: Name) -> None:
 
 
 def _check_count(count: int) -> None:
-    if not 1 <= count <= limits.BATCH_MESSAGES:
-        raise InvalidRequest("messages", f"there must be 1 to {limits.BATCH_MESSAGES} of them, not {count}")
+    validate_whole("messages", count, 1, limits.BATCH_MESSAGES)

@@ -82,6 +82,10 @@ async def create(
         if existing is not None and existing.status == DELETING:
             await finish_deleting(store, existing)
             existing = None
+        if existing is not None and not await _lives(store, existing):
+            # A late copy of an earlier creation, landed after the queue was deleted: a name without a queue.
+            await finish_deleting(store, existing)
+            existing = None
         if existing is not None:
             return _same_or_raise(existing, settings), False
         queue = Queue(
@@ -105,6 +109,12 @@ async def create(
             raise outcome
         await drop_lanes(store, queue.incarnation, list(queue.lanes))
     raise Unavailable("the queue's name is being taken and freed by others all the time")
+
+
+async def _lives(store: Store, queue: Queue) -> bool:
+    lane = min(queue.open_lanes)
+    (sequence,) = await store.read([Span(places.sequence(queue.incarnation, lane))])
+    return bool(sequence.rows) and sequence.rows[0].values.get("deleted") is None
 
 
 async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Moment) -> Queue:
@@ -176,7 +186,7 @@ async def _dig_grave(store: Store, queue: Queue, now: Moment) -> None:
     values: Values = {
         "account": queue.account,
         "name": queue.name,
-        "lanes": json.dumps(sorted(queue.lanes)),
+        "lanes": json.dumps(list(range(queue.lanes_made))),
         "bucket_size": queue.settings.bucket_size,
         "buried_at": now.wall_ms,
     }

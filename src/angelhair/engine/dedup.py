@@ -17,7 +17,7 @@ from angelhair.engine.bucketed import put
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, RowChange, Value, Values
-from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
+from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId
 
 PENDING, COMMITTED = "pending", "committed"
@@ -40,12 +40,17 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
         outcome = await change_one(lane.store, _change(item, expect, PENDING, lane.number, number, token))
         if isinstance(outcome, StoreError):
             # The key may stand as pending: a later put with the same key would then complete this one.
-            return OutcomeUnknown(str(outcome)) if isinstance(outcome, OutcomeUnknown) else outcome
+            return OutcomeUnknown(str(outcome)) if round_number else outcome
         if not isinstance(outcome, Applied):
             found = outcome.rows.get(item.key, {})
             status, found_lane, found_number = found.get("status"), found.get("lane"), found.get("id")
             if not isinstance(found_lane, int) or not isinstance(found_number, int):
                 expect = {"status": None}
+                continue
+            expires_at = found.get("expires_at")
+            if isinstance(expires_at, int) and expires_at <= item.placed.enqueued_at:
+                # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
+                expect = {"status": status, "lane": found_lane, "id": found_number, "attempt": found.get("attempt")}
                 continue
             if status == COMMITTED:
                 return MessageId(found_lane, found_number)
@@ -63,7 +68,7 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
         expect = _pending(lane.number, number)
         lane = item.lane
         number = await put.reserve(lane, 1, f"{token}.again")
-    return Unavailable("the key's message kept meeting finished buckets")
+    return OutcomeUnknown("the key's message kept meeting finished buckets")
 
 
 def _pending(lane: int, number: int) -> dict[str, Value]:
@@ -72,8 +77,15 @@ def _pending(lane: int, number: int) -> dict[str, Value]:
 
 def _change(item: Keyed, expect: Values, status: str, lane: int, number: int, token: str) -> Change:
     digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
-    values: Values = {"status": status, "lane": lane, "id": number, "attempt": token}
-    window_seconds = -(-item.lane.settings.dedup_window_ms // 1000)
+    window_ms = item.lane.settings.dedup_window_ms
+    values: Values = {
+        "status": status,
+        "lane": lane,
+        "id": number,
+        "attempt": token,
+        "expires_at": item.placed.enqueued_at + window_ms,
+    }
+    window_seconds = -(-window_ms // 1000)
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),
         [RowChange(item.key, expect, values)],

@@ -45,6 +45,7 @@ from angelhair.model import (
     validate_message,
     validate_name,
     validate_visibility,
+    validate_whole,
 )
 
 PutOutcome = putting.PutOutcome
@@ -91,6 +92,9 @@ class Engine:
     ) -> tuple[list[str], bool]:
         """Names of this account's queues in order, and whether there are more."""
         validate_name("account", account)
+        validate_whole("most", most, 1, limits.LIST_QUEUES)
+        if not isinstance(prefix, str) or not isinstance(after, str | None):
+            raise InvalidRequest("prefix", "must be text")
         return await catalog.list_names(self.store, account, prefix, after, most)
 
     async def find_queue(self, account: str, name: str) -> Queue:
@@ -176,8 +180,7 @@ class Engine:
     # --- looking and operating ------------------------------------------------------------------------------------
 
     async def peek(self, account: str, name: str, most: int) -> list[Peeked]:
-        if not 1 <= most <= limits.PEEK_MESSAGES:
-            raise InvalidRequest("count", f"must be between 1 and {limits.PEEK_MESSAGES}, not {most}")
+        validate_whole("count", most, 1, limits.PEEK_MESSAGES)
 
         async def attempt(queue: Queue) -> list[Peeked]:
             found: list[Peeked] = []
@@ -225,13 +228,13 @@ class Engine:
                     lane, "purged", marks.purged, marks.next_id
                 ):
                     marks = await read_marks(lane)
-                lane.view.fresh.clear()
-                lane.view.again.clear()
 
+        self.memory.distrust(account, name)
         await self._with_queue(account, name, attempt)
 
     async def move_back(self, account: str, name: str, lane_number: int, bucket: int) -> int:
         """Moves the repair mark back, so that buckets are looked into again; never below the floor (A8)."""
+        validate_whole("bucket", bucket, 0, limits.INTEGER_LIMIT - 1)
 
         async def attempt(queue: Queue) -> int:
             lane = self.memory.known_lane(queue, lane_number)
@@ -247,6 +250,7 @@ class Engine:
 
     async def archived_up_to(self, account: str, name: str, lane_number: int, bucket: int) -> int:
         """Raises the archive mark: buckets below are safe elsewhere. It follows the repair mark at most."""
+        validate_whole("bucket", bucket, 0, limits.INTEGER_LIMIT - 1)
 
         async def attempt(queue: Queue) -> int:
             lane = self.memory.known_lane(queue, lane_number)
@@ -308,6 +312,7 @@ class Engine:
         """Runs a verb on the queue; if what was remembered of it proves old, looks it up and runs it again (R6)."""
         for _ in range(limits.RECEIVE_ROUNDS):
             queue = await self.find_queue(account, name)
+            await self.memory.glance_at_clock()
             try:
                 return await action(queue)
             except (QueueGone, LaneSealed):
@@ -324,7 +329,7 @@ class Engine:
         """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
         queue = await self.find_queue(account, name)
         outcomes: list[AckOutcome] = [None] * len(items)
-        by_lane: dict[int, list[tuple[int, tuple[Receipt, W]]]] = {}
+        by_lane: dict[tuple[str, int], tuple[Lane, list[tuple[int, tuple[Receipt, W]]]]] = {}
         for index, (text, wish) in enumerate(items):
             try:
                 receipt = receipts.decode(queue.incarnation, queue.secret, text)
@@ -337,10 +342,11 @@ class Engine:
                 except InvalidReceipt as error:
                     outcomes[index] = error
                     continue
-            by_lane.setdefault(receipt.lane, []).append((index, (receipt, wish)))
-        for number, group in by_lane.items():
+            lane = self.memory.lane(queue, receipt.lane)
+            by_lane.setdefault((queue.incarnation, receipt.lane), (lane, []))[1].append((index, (receipt, wish)))
+        for lane, group in by_lane.values():
             try:
-                results = await run(self.memory.lane(queue, number), [item for _, item in group])
+                results = await run(lane, [item for _, item in group])
             except StoreError as error:
                 results = [error] * len(group)
             except QueueGone:
@@ -357,5 +363,4 @@ def _check_dead_letters(name: str, dead_letter_queue: object) -> None:
 
 
 def _check_batch(count: int) -> None:
-    if not 1 <= count <= limits.BATCH_MESSAGES:
-        raise InvalidRequest("messages", f"there must be 1 to {limits.BATCH_MESSAGES} of them, not {count}")
+    validate_whole("messages", count, 1, limits.BATCH_MESSAGES)

@@ -30,7 +30,7 @@ async def end_lane(memory: Memory, queue: Queue, number: int, marks: Marks) -> Q
     if number not in lanes:
         periods = range(marks.wake_dropped, places.wake_period(marks.wake_raised) + 2)
         await memory.store.drop([places.wakes(queue.incarnation, number, period) for period in periods])
-        await catalog.drop_lanes(memory.store, queue.incarnation, [number])
+        await memory.store.drop([places.leases(queue.incarnation, number)])
     return changed
 
 

@@ -8,7 +8,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import transfer
 from angelhair.engine.bucketed import peek
-from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone
+from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
 from angelhair.errors import QueueNotFound
@@ -22,6 +22,7 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
     view = lane.view
     if view.exhausted:
         target = await _dead_letter_lane(memory, queue, now)
+        purged = (await read_marks(lane)).purged
         taken = dict(list(view.exhausted.items())[: limits.MOVES])
         for number in taken:
             del view.exhausted[number]
@@ -34,6 +35,7 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
             candidates = [
                 (lane.bucket_of(number), Candidate(number, delivery, revision, None, None, None, 0, None))
                 for number, (delivery, revision) in sorted(taken.items())
+                if number >= purged
             ]
             for bucket, group in by_bucket(candidates).items():
                 await _move(memory, lane, bucket, group, target, transfer.DEAD, now)
@@ -51,23 +53,37 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
 async def redrive_lane(
     memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, now: Moment
 ) -> int:
-    """Moves visible messages of a lane to the destination, or each to the queue that it came from."""
-    found = await peek.visible_candidates(lane, most, memory.clock_is_good(now), opening=True)
+    """Moves visible messages of a lane to the destination, or each to the queue that it came from.
+
+    Messages that came from nowhere, or from a queue that is gone, stay where they are and do not count.
+    """
+    trusted = memory.clock_is_good(now)
+    found = await peek.visible_candidates(lane, limits.PEEK_MESSAGES if destination is None else most, trusted, True)
     moved = 0
     for bucket, candidates in by_bucket(found).items():
-        targets: dict[str, list[Candidate]] = {}
         if destination is not None:
-            targets[destination] = candidates
+            targets = {destination: candidates}
         else:
-            for number, origin in (await peek.origins(lane, bucket, candidates)).items():
-                targets.setdefault(origin.split("/")[1], []).extend(
-                    item for item in candidates if item.number == number
-                )
+            targets = await _by_origin(lane, bucket, candidates)
         for name, group in targets.items():
-            target_queue = await memory.find_queue(queue.account, name, now)
-            target = memory.lane_for_put(target_queue, now)
-            moved += await _move(memory, lane, bucket, group, target, transfer.MOVED, now)
+            try:
+                target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
+            except QueueNotFound:
+                if destination is not None:
+                    raise
+                continue
+            if moved < most:
+                moved += await _move(memory, lane, bucket, group[: most - moved], target, transfer.MOVED, now)
     return moved
+
+
+async def _by_origin(lane: Lane, bucket: int, candidates: list[Candidate]) -> dict[str, list[Candidate]]:
+    origins = await peek.origins(lane, bucket, candidates)
+    targets: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        if (origin := origins.get(candidate.number)) is not None:
+            targets.setdefault(origin.split("/")[1], []).append(candidate)
+    return targets
 
 
 async def _move(
@@ -75,7 +91,7 @@ async def _move(
 ) -> int:
     fresh = memory.identities.fresh
     try:
-        moving = await transfer.begin(lane, bucket, group, target, label, fresh(), now)
+        moving = await transfer.begin(lane, bucket, group, target, label, fresh())
     except (QueueGone, LaneSealed):
         # The target was made again, or has other lanes now. The messages are found again at the next look.
         memory.distrust(target.account, target.queue)

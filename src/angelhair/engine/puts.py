@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.engine import dedup
-from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.bucketed.put import Placed, PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
-from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound
+from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
 from angelhair.model import NewMessage
 
 
@@ -32,34 +32,45 @@ async def put_reserved(
 ) -> list[PutOutcome]:
     """Writes messages under the ids reserved for them; an outcome for each."""
     queue = reservation.queue
-    placed = put.place(reservation.lane, reservation.first, messages, memory.clock.now())
+    begin_ms = await wake.index_time_ms(reservation.lane)
+    placed = put.place(reservation.first, messages, begin_ms)
     outcomes: dict[int, PutOutcome] = {}
-    try:
-        for index, item in enumerate(placed):
-            if item.message.key is not None:
-                keyed = dedup.Keyed(reservation.lane, item, item.message.key)
-                outcomes[index] = await dedup.put_keyed(
-                    keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
-                )
-    except (QueueGone, LaneSealed):
-        gone = QueueNotFound(queue.account, queue.name)
-        memory.distrust(queue.account, queue.name)
-        return [outcomes.get(index, gone) for index in range(len(messages))]
+    for index, item in enumerate(placed):
+        if item.message.key is not None:
+            keyed = dedup.Keyed(reservation.lane, item, item.message.key)
+            outcomes[index] = await _put_keyed(memory, queue, keyed)
     plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
     await _put_plain(reservation.lane, plain, outcomes, reserve_again)
     return [outcomes[index] for index in range(len(messages))]
+
+
+async def _put_keyed(memory: Memory, queue: Queue, keyed: dedup.Keyed) -> PutOutcome:
+    try:
+        return await dedup.put_keyed(
+            keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
+        )
+    except StoreError as error:
+        return OutcomeUnknown(str(error))
+    except (QueueGone, LaneSealed):
+        # The key stands, and its message may be completed by a later put with the same key.
+        memory.distrust(queue.account, queue.name)
+        return OutcomeUnknown("the queue or its lanes changed while the message was being put")
 
 
 async def _put_plain(
     lane: Lane, items: list[tuple[int, Placed]], outcomes: dict[int, PutOutcome], reserve_again: ReserveAgain
 ) -> None:
     """Writes placed messages; those that met a finished bucket go again under new ids."""
-    for _ in range(limits.PUT_ROUNDS):
+    for round_number in range(limits.PUT_ROUNDS):
         if not items:
             return
         written = await put.write(lane, [item for _, item in items], lane.clock.now())
         again = {item.number for item in written.again}
         outcomes.update((index, written.outcomes[item.number]) for index, item in items if item.number not in again)
+        if round_number:
+            for index, _ in items:
+                if isinstance(outcome := outcomes.get(index), Unavailable):
+                    outcomes[index] = OutcomeUnknown(str(outcome))
         items = [(index, item) for index, item in items if item.number in again]
         if items:
             try:

@@ -89,7 +89,7 @@ KEYS = Table(
     "keys",
     conditional=True,
     key=str,
-    columns={"status": str, "lane": int, "id": int, "attempt": str},
+    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int},
 )
 """Idempotency keys. Partition: a queue and a key's hash. Row: the key."""
 

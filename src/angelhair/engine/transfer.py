@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
+from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.examine import MOVING
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.settling import change_one
@@ -51,9 +52,12 @@ FindLane = Callable[[Target], Awaitable[Lane | None]]
 
 
 async def begin(
-    source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str, now: Moment
+    source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str
 ) -> list[int]:
     """Steps 1 and 2; returns the ids that are moving now. Ids reserved for the others stay void."""
+    # Somebody must look if we die half-way; and a message that arrives with a wrong date would expire (R5).
+    await wake.arm(source, [(limits.MOVE_PATIENCE_MS, bucket)])
+    begin_ms = await wake.index_time_ms(source)
     first = await put.reserve(target, len(candidates), attempt)
     moving: list[int] = []
     pending = [
@@ -68,7 +72,7 @@ async def begin(
         opened = next((candidate.opened for candidate, _ in pending if candidate.opened is not None), None)
         if opened is not None:
             flags.update(opened=opened, final=None)
-        rows = [_mark(candidate, to, now) for candidate, to in pending]
+        rows = [_mark(candidate, to, begin_ms) for candidate, to in pending]
         outcome = await change_one(source.store, Change(source.states(bucket), rows, expect_flags=flags))
         if isinstance(outcome, StoreError):
             raise outcome
@@ -85,7 +89,7 @@ async def begin(
     return moving
 
 
-def _mark(candidate: Candidate, to: str, now: Moment) -> RowChange:
+def _mark(candidate: Candidate, to: str, begin_ms: int) -> RowChange:
     expect: Values
     if candidate.delivery is None:
         expect = {"delivery": None}
@@ -96,7 +100,7 @@ def _mark(candidate: Candidate, to: str, now: Moment) -> RowChange:
         "revision": (candidate.revision or 0) + 1,
         "settled": MOVING,
         "moving_to": to,
-        "moving_at": now.wall_ms,
+        "moving_at": begin_ms,
     }
     return RowChange(candidate.number, expect, values)
 

@@ -48,6 +48,9 @@ class Workers:
                 return
             except StoreError as error:
                 _log.warning("background work on %s waits for the store: %s", queue, error)
+            except Exception:  # noqa: BLE001 - see below
+                # A queue whose repair has stopped loses its promises one by one: better a noisy log than a dead task.
+                _log.exception("background work on %s met an error that it does not know; it goes on", queue)
             await asyncio.sleep(pause_ms / 1000)
 
     async def _bury(self) -> None:
@@ -57,4 +60,6 @@ class Workers:
                 more = await self._engine.bury_step()
             except StoreError as error:
                 _log.warning("dropping deleted queues waits for the store: %s", error)
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("dropping deleted queues met an error that it does not know; it goes on")
             await asyncio.sleep((limits.STEP_SOON_MS if more else 10 * limits.STEP_MS) / 1000)

@@ -47,19 +47,21 @@ class Clients:
 
     # ---- producers
 
-    async def produce(self, messages: int, sizes: tuple[int, ...], rest_ms: int) -> None:
+    async def produce(
+        self, messages: int, sizes: tuple[int, ...], delays_ms: tuple[int, ...], rest_ms: int
+    ) -> None:
         while messages > 0:
             count = min(messages, self.random.choice(sizes))
             messages -= count
-            await self._put(count)
+            await self._put(count, delays_ms)
             await self.process.sleep(self.random.uniform(0, 2 * rest_ms))
 
-    async def _put(self, count: int) -> None:
+    async def _put(self, count: int, delays_ms: tuple[int, ...]) -> None:
         keyed = count == 1 and self.random.random() < 0.15
         batch = []
         for _ in range(count):
             self._bodies += 1
-            delay = self.random.choice((0, 0, 0, 0, 0, 0, 700, 5_000, 40_000))
+            delay = self.random.choice(delays_ms)
             batch.append(NewMessage(b"m%d" % self._bodies, delay_ms=delay, key=f"k{self._bodies}" if keyed else None))
         for _ in range(self.random.randint(2, 4) if keyed else 1):
             await self._put_once(batch)

@@ -79,6 +79,7 @@ def _play(world: World, variation: Variation) -> Outcome:
     _load(world, clients, variation, inspector)
     nemesis.stop()
     world.calm(flush=variation.flush)
+    _survive(world, variation, servers)
     clients.draining = True
     _drain(world, clients, variation, inspector, history)
     marks = world.run_until_done(watcher.spawn(inspector.look()))
@@ -91,6 +92,17 @@ def _play(world: World, variation: Variation) -> Outcome:
     )
 
 
+def _survive(world: World, variation: Variation, servers: dict[str, Server]) -> None:
+    """What the servers remember is gone, or one of them is: what is durable has to do."""
+    if variation.ending == "reboot":
+        for name in list(servers):
+            world.restart(name)
+    elif variation.ending == "loss" and len(servers) > 1:
+        lost = world.random.choice(list(servers))
+        world.crash(lost)
+        del servers[lost]
+
+
 async def _make_queues(clients: Clients, settings: QueueSettings) -> None:
     await clients.make_queue(DEAD, QueueSettings(bucket_size=5, retention_ms=None, repair_timeout_ms=1_000))
     await clients.make_queue(QUEUE, settings)
@@ -100,7 +112,7 @@ def _load(world: World, clients: Clients, variation: Variation, inspector: Inspe
     process = clients.process
     share = variation.messages // variation.producers
     producers = [
-        process.spawn(clients.produce(share, variation.put_sizes, variation.rest_ms))
+        process.spawn(clients.produce(share, variation.put_sizes, variation.delays_ms, variation.rest_ms))
         for _ in range(variation.producers)
     ]
     for _ in range(variation.consumers):

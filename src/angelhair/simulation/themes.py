@@ -28,11 +28,13 @@ class Theme:
     """Faults that would hide what the theme is about."""
     choices: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """What may be drawn for a setting, a trait of the load or a bound."""
+    true_clocks: bool = False
+    """Every clock is right, so that a message that is visible a moment too early shows."""
 
     def sharpen(self, plan: FaultPlan, source: random.Random) -> FaultPlan:
         rates = {kind: rate for kind, rate in plan.rates.items() if kind not in self.without}
         rates.update((kind, log_uniform(source, *bounds)) for kind, bounds in self.rates.items())
-        return replace(plan, rates=rates)
+        return replace(plan, rates=rates, skewed=plan.skewed and not self.true_clocks)
 
     def draw(self, source: random.Random, name: str, otherwise: tuple[Any, ...]) -> Any:
         return source.choice(self.choices.get(name, otherwise))
@@ -48,7 +50,7 @@ SLEEPERS = Theme(
     choices={
         "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000),
         "CLOSE_PATIENCE_MS": (0, 50), "STEP_MS": (200,), "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4),
-        "messages": (150, 250), "rest_ms": (100, 300),
+        "messages": (150, 250), "rest_ms": (200, 500),
         "visibility_timeout_ms": (500, 2_000), "lanes": (1,), "put_sizes": ((1,), (1, 1, 3)),
     },
 )
@@ -76,12 +78,15 @@ LATE_STORE = Theme(
 )
 DEATHS = Theme(
     "deaths",
-    # Servers die at their store calls and leave everything half done; the last bucket never fills up.
-    rates={kinds.CRASH_AFTER_CALL: (10, 60), kinds.CRASH_BEFORE_CALL: (5, 20)},
-    without=(kinds.PAUSE, kinds.SUSPEND),
+    # Servers die at their store calls and leave everything half done; in the end one never comes back. Little is put
+    # and all of it is soon consumed: nothing but a claim itself makes anybody look into its bucket again.
+    rates={kinds.CRASH_AFTER_CALL: (2, 10), kinds.CRASH_BEFORE_CALL: (1, 5)},
+    without=(kinds.PAUSE, kinds.SUSPEND, kinds.OUTAGE, kinds.CUT_OFF),
     choices={
-        "bucket_size": (10, 50, 200), "visibility_timeout_ms": (500, 2_000), "messages": (100, 150),
-        "rest_ms": (100, 300), "servers": (2, 3), "lanes": (1, 1, 2), "put_sizes": ((1,), (1, 1, 3)),
+        "bucket_size": (20, 50, 200), "visibility_timeout_ms": (500,), "messages": (40, 60), "producers": (1,),
+        "consumers": (3,), "rest_ms": (600, 1_200), "servers": (2,), "lanes": (1,), "put_sizes": ((1,),),
+        "delays_ms": ((0,),), "manners": (("ack", "ack", "forget"), ("ack", "late")), "dead": (False,),
+        "ending": ("reboot", "loss", "loss", "loss"),
     },
 )
 DEAD_LETTERS = Theme(
@@ -96,13 +101,14 @@ DEAD_LETTERS = Theme(
 )
 RUSH = Theme(
     "rush",
-    # Many servers hand out the same few messages again and again.
-    rates={kinds.REFUSAL_READ_LATER: (0.1, 0.5), kinds.CHANGE_UNCONFIRMED: (0.01, 0.1)},
-    without=(kinds.OUTAGE, kinds.CUT_OFF, kinds.SUSPEND),
+    # Many servers hand out the same few messages again and again; some of their calls take long.
+    rates={kinds.REFUSAL_READ_LATER: (0.1, 0.5), kinds.CHANGE_UNCONFIRMED: (0.01, 0.1), kinds.SLOW: (0.01, 0.05)},
+    without=(kinds.OUTAGE, kinds.CUT_OFF, kinds.SUSPEND, kinds.CLOCK_JUMP, kinds.CLOCK_LEAP),
+    true_clocks=True,
     choices={
         "bucket_size": (5, 20, 50), "visibility_timeout_ms": (500,), "servers": (3,), "consumers": (4, 6),
         "manners": (("late", "forget"), ("forget", "twice", "release"), ("ack", "late", "late", "extend")),
-        "rest_ms": (5, 50), "messages": (100, 150), "lanes": (1,), "dead": (False,),
+        "rest_ms": (50, 100), "messages": (150,), "lanes": (1,), "dead": (False,),
     },
 )
 LANES = Theme(

@@ -60,11 +60,15 @@ class Variation:
     consumers: int
     messages: int
     put_sizes: tuple[int, ...]
+    delays_ms: tuple[int, ...]
     rest_ms: int
     operator_rest_ms: int
     manners: tuple[str, ...]
     deeds: tuple[str, ...]
     flush: bool
+    """What is still on its way when the faults end lands then, and not hours later."""
+    ending: str
+    """What happens to the servers when the faults end: nothing, a reboot of all, or the loss of one for good."""
     bounds: dict[str, int]
 
     @classmethod
@@ -95,11 +99,13 @@ class Variation:
             consumers=draw("consumers", 1, 2, 3, 4),
             messages=draw("messages", 100, 150, 250, 400),
             put_sizes=draw("put_sizes", (1, 1, 1, 1, 2, 3, 5, 12)),
+            delays_ms=draw("delays_ms", (0,), (0, 0, 0, 0, 0, 0, 700, 5_000, 40_000)),
             rest_ms=rest_ms,
             operator_rest_ms=draw("operator_rest_ms", 10 * rest_ms + 500),
             manners=draw("manners", tuple(source.sample(MANNERS, source.randint(2, len(MANNERS))))),
             deeds=draw("deeds", tuple(deeds)),
             flush=source.random() < 0.6,
+            ending=draw("ending", "", "", "reboot", "loss"),
             bounds=PATIENCE | {name: draw(name, *choices) for name, choices in VARIED.items()},
         )
 

@@ -1,13 +1,15 @@
 """Named ways to break the engine. Each must be caught, or shown to be covered by another rule, in `test_mutants.py`."""
 
 from tests.simulation.mutants.controls import CONTROLS
-from tests.simulation.mutants.deliveries import DELIVERIES
+from tests.simulation.mutants.deliveries import DEATH, DELIVERIES
 from tests.simulation.mutants.patching import Mutant
 from tests.simulation.mutants.puts import PUTS
 from tests.simulation.mutants.queues import QUEUES
-from tests.simulation.mutants.repairs import RARE_REPAIRS, REPAIRS
+from tests.simulation.mutants.repairs import ADMISSIONS, REPAIRS
 
 MUTANTS = (*PUTS, *REPAIRS, *DELIVERIES, *QUEUES)
-RARE = RARE_REPAIRS
+RARE = (*ADMISSIONS, *DEATH)
+"""What seeds bring about too seldom: a directed attack catches each of these."""
+
 
 __all__ = ["CONTROLS", "MUTANTS", "RARE", "Mutant"]

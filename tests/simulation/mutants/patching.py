@@ -11,7 +11,7 @@ import __future__
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -54,6 +54,8 @@ class Mutant:
     patches: tuple[Patch, ...]
     caught_by: tuple[str, ...] = ()
     """The checkers that can see it. Another one does not count: the mutant would be another than the one meant."""
+    attack: Callable[[], Coroutine[Any, Any, bool]] | None = None
+    """For what seeds bring about too seldom: an attack that the engine withstands and the mutant does not."""
     covered_by: str = ""
     """For mutants that must do no harm: the rule that stands in for what was taken away."""
 

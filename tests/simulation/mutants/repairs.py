@@ -1,5 +1,6 @@
 """Mutants of repair and retirement: what is final, finished, passed and dropped."""
 
+from tests.simulation.mutants.attack import late_put_meets_finish
 from tests.simulation.mutants.patching import Mutant, Patch
 
 FINISH_FLAGS = "expect_flags={'final': 1, 'finished': None, 'admitted': findings.flags.get('admitted')}"
@@ -102,13 +103,13 @@ REPAIRS = (
     ),
 )
 
-RARE_REPAIRS = (
+ADMISSIONS = (
     Mutant(
         "finish over an admission",
         "A bucket is finished although a message was admitted since its rows were read.",
         "R1",
         (Patch("bucketed.repair._finish_if_done", FINISH_FLAGS, "expect_flags={'final': 1, 'finished': None}"),),
-        ("attack",),
+        attack=late_put_meets_finish,
     ),
     Mutant(
         "admission leaves no trace",
@@ -121,7 +122,6 @@ RARE_REPAIRS = (
                 "set_flags={}",
             ),
         ),
-        ("attack",),
+        attack=late_put_meets_finish,
     ),
 )
-"""What takes two servers to the millisecond: `attack` brings it about, where seeds seldom do."""

@@ -36,9 +36,10 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
             for bucket, batch in batches
         ]
         for (bucket, batch), outcome in zip(batches, await change_settled(lane.store, changes), strict=True):
-            for receipt in batch:
+            acked = {receipt.number: receipt.delivery for receipt in batch}
+            for receipt in [receipt for receipt in pending[bucket] if receipt.number in acked]:
                 if isinstance(outcome, Applied):
-                    settled[receipt] = None
+                    settled[receipt] = _judge({"settled": ACKED, "delivery": acked[receipt.number]}, receipt)
                 elif isinstance(outcome, StoreError):
                     settled[receipt] = outcome
                 elif not _free(found := outcome.rows.get(receipt.number, {}), receipt, outcome.flags):

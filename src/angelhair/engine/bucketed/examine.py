@@ -67,7 +67,8 @@ async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Find
         [Span(lane.states(bucket), columns=_STATE_COLUMNS), Span(lane.bodies(bucket), columns=LIGHT)]
     )
     # What was seen is dated after it was seen: a watch that began too early would end too early.
-    return judge(lane, marks, states, bodies, lane.clock.now(), expiring)
+    now = lane.clock.now()
+    return judge(lane, marks, states, bodies, now, expiring and lane.trusts_clock(now))
 
 
 _STATE_COLUMNS = (

@@ -123,6 +123,10 @@ class LaneView:
     """(slot, bucket) pairs known to be in the wake index."""
     index_read_to: int | None = None
     index_read_ms: int = 0
+    index_caught_up: bool = True
+    """Whether the last look came as far as the present."""
+    index_seen: set[tuple[int, int, str, int]] = field(default_factory=set)
+    """Rows of the wake index that the last look brought."""
     average_body_bytes: int = 1024
 
     def schedule(self, bucket: int, at_monotonic_ms: int) -> None:

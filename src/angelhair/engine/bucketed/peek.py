@@ -25,7 +25,7 @@ async def visible_candidates(
     for bucket in range(marks.repair, lane.bucket_of(marks.next_id - 1) + 1):
         if bucket in lane.view.finished:
             continue
-        if len(found) >= most or looked >= limits.STATS_BUCKETS:
+        if len(found) >= most or looked >= limits.PEEK_BUCKETS:
             break
         looked += 1
         findings = await examine(lane, marks, bucket, expiring)
@@ -33,7 +33,10 @@ async def visible_candidates(
             if not await open_buckets(lane, {bucket: findings.flags}):
                 continue
             findings = await examine(lane, marks, bucket, expiring)
-        if findings.flags.get("finished") is None:
+        if findings.flags.get("finished") is not None:
+            # Remembered, so that the next look gets further.
+            lane.view.remember_finished(bucket)
+        else:
             found.extend((bucket, candidate) for candidate in sorted(findings.visible))
     return found[:most]
 
@@ -55,7 +58,8 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
             values = born.get(candidate.number)
             if values is None:
                 continue
-            body = changed.get(candidate.number) or values.get("body")
+            body = changed.get(candidate.number)
+            body = values.get("body") if body is None else body
             attributes, origin = values.get("attributes"), values.get("origin")
             peeked.append(
                 Peeked(

@@ -72,8 +72,8 @@ def _next_of(lane: Lane, row: object) -> int:
     return next_id
 
 
-def place(lane: Lane, first: int, messages: Sequence[NewMessage], now: Moment) -> list[Placed]:
-    return [Placed(first + index, message, now.wall_ms) for index, message in enumerate(messages)]
+def place(first: int, messages: Sequence[NewMessage], enqueued_at: int) -> list[Placed]:
+    return [Placed(first + index, message, enqueued_at) for index, message in enumerate(messages)]
 
 
 class Written(NamedTuple):
@@ -135,7 +135,11 @@ async def _confirm(
         for items in arrived.values():
             outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
         return []
-    for bucket, items in arrived.items():
+    for bucket, arrivals in arrived.items():
+        items = [item for item in arrivals if item.number >= marks.purged]
+        again.extend(item for item in arrivals if item.number < marks.purged)
+        if not items:
+            continue
         if bucket < marks.floor:
             again.extend(items)
         elif bucket >= marks.final:
@@ -151,6 +155,10 @@ async def _admit_own(
     arrivals = [Arrival(item.number, item.enqueued_at, _delay(lane, item.message)) for item in items]
     try:
         left_out = await admit(lane, bucket, arrivals, now)
+        # `final` may have been set again after the drop, by a worker that slept: the floor tells.
+        (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+        if bucket < pointer_marks(pointers).floor:
+            return items
     except QueueGone:
         return items
     except StoreError as error:

@@ -27,13 +27,15 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
         if spans:
             try:
                 found = await lane.store.read(spans)
-            except StoreError:
+            except BaseException:
                 view.reopen(bucket)
                 raise
             count = len(spans) // 2 if opened.contended else len(spans)
             states = {row.key for part in found[count:] for row in part.rows}
+            seen = lane.clock.now()
+            expiring = expiring and lane.trusts_clock(seen)
             for span, part in zip(spans[:count], found[:count], strict=True):
-                wanted -= _take_in(lane, marks, bucket, opened, span, part, states, lane.clock.now(), expiring)
+                wanted -= _take_in(lane, marks, bucket, opened, span, part, states, seen, expiring)
             opened.contended = False
         if wanted <= 0:
             break
@@ -150,16 +152,17 @@ async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:
     newest = lane.bucket_of(marks.next_id + lane.settings.bucket_size - 1 if lane.sealed else marks.next_id)
     reader = marks.reader
     waiting = {bucket for bucket, _ in lane.view.fresh} if reader < newest else set()
+    for bucket, passed in lane.view.open.items():
+        if bucket < newest and passed.gaps and passed.passed_since_ms is None:
+            passed.passed_since_ms = now.monotonic_ms
     while reader < newest:
         opened = lane.view.open.get(reader)
         end = min(lane.first_of(reader + 1), marks.next_id)
         if opened is None or reader in waiting or opened.position < end:
             break
-        if opened.gaps:
-            if opened.passed_since_ms is None:
-                opened.passed_since_ms = now.monotonic_ms
-            if now.monotonic_ms - opened.passed_since_ms < limits.CLOSE_PATIENCE_MS:
-                break
+        since_ms = opened.passed_since_ms
+        if opened.gaps and (since_ms is None or now.monotonic_ms - since_ms < limits.CLOSE_PATIENCE_MS):
+            break
         reader += 1
     if reader == marks.reader:
         return

@@ -143,6 +143,11 @@ async def _serve(
         for waiting in group:
             waiting.error = error
         return False
+    except BaseException:
+        for wish in wishes:
+            lane.view.schedule(wish.bucket, now.monotonic_ms)
+            lane.view.reopen(wish.bucket)
+        raise
     for wish in claims.won:
         row = bodies.get(wish.candidate.number)
         delivery = _delivery(lane, wish, row, now)

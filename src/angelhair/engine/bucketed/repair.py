@@ -80,15 +80,18 @@ async def close_expired(lane: Lane, marks: Marks, now: Moment, trusted: bool) ->
     """
     if lane.first_of(marks.reader + 1) > marks.next_id:
         return False
-    (found,) = await lane.store.read([Span(lane.bodies(marks.reader), limit=1, columns=LIGHT)])
-    whole = [found]
-    if found.rows and is_over(lane, marks, int(found.rows[0].key), found.rows[0].values, now, trusted):
-        whole = await lane.store.read([Span(lane.bodies(marks.reader), columns=LIGHT)])
-    elif not found.rows:
-        # Nothing there: it may be being written. It is as old as what comes after it.
-        whole = await lane.store.read([Span(lane.bodies(marks.reader + 1), limit=1, columns=LIGHT)])
-    rows = whole[0].rows
-    if not rows or not all(is_over(lane, marks, int(row.key), row.values, now, trusted) for row in rows):
+    # An empty bucket may be being written; it is as old as the first message after it.
+    last = min(lane.bucket_of(marks.next_id - 1), marks.reader + limits.OPEN_BUCKETS)
+    buckets = range(marks.reader, last + 1)
+    heads = await lane.store.read([Span(lane.bodies(bucket), limit=1, columns=LIGHT) for bucket in buckets])
+    first = next((bucket for bucket, head in zip(buckets, heads, strict=True) if head.rows), None)
+    if first is None:
+        return False
+    rows = heads[first - marks.reader].rows
+    if first == marks.reader and is_over(lane, marks, int(rows[0].key), rows[0].values, now, trusted):
+        (whole,) = await lane.store.read([Span(lane.bodies(first), columns=LIGHT)])
+        rows = whole.rows
+    if not all(is_over(lane, marks, int(row.key), row.values, now, trusted) for row in rows):
         return False
     return await raise_mark(lane, "reader", marks.reader, marks.reader + 1)
 

@@ -96,15 +96,23 @@ async def look_for_due(lane: Lane, marks: Marks, now: Moment) -> None:
     if view.index_read_to is not None:
         if now.monotonic_ms - view.index_read_ms < limits.WAKE_SLOT_MS:
             return
-        # A wall clock that jumped back must not leave slots unread when they come for the second time.
-        first = max(first, min(view.index_read_to, last) + 1)
+        # Others' clocks are behind ours by up to the allowed error, or, if ours is wrong, by anything: what they
+        # write now may lie behind what we have read. So the last slots are read again, each row of them once.
+        read_to = min(view.index_read_to, last)
+        read_to = read_to if lane.trusts_clock(now) else min(read_to, marks.wake_raised)
+        overlap = limits.WAKE_OVERLAP_SLOTS if view.index_caught_up else 0
+        first = max(first, read_to + 1 - overlap)
     reached, rows = await read_rows(lane, first, last)
+    seen, view.index_seen = view.index_seen, set(rows)
     for row in rows:
+        if row in seen:
+            continue
         # Our own claims are scheduled to the millisecond already.
         own = row.server == lane.server and (row.slot, row.bucket) in view.armed
         if not own and row.bucket >= marks.repair and row.bucket not in view.finished:
             view.schedule(row.bucket, now.monotonic_ms)
     view.index_read_to = reached
+    view.index_caught_up = reached >= last
     view.index_read_ms = now.monotonic_ms if reached >= last else now.monotonic_ms - limits.WAKE_SLOT_MS
 
 
