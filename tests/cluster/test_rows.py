@@ -22,9 +22,9 @@ MICROSECONDS = 1_000_000
 
 def test_row_07_a_table_is_written_one_way_only(world: World, place: str) -> None:
     async def test() -> None:
-        with pytest.raises(ValueError, match="only ever changed conditionally"):
+        with pytest.raises(ValueError, match="only changed conditionally"):
             await world.store.write([Write(Partition(STATES, place), [Row(1, {"delivery": 1})])])
-        with pytest.raises(ValueError, match="written blindly"):
+        with pytest.raises(ValueError, match="only written blindly"):
             await world.store.change([Change(Partition(BODIES, place), [RowChange(1, {}, {"body": b""})])])
         # The naive way: a blind insert by a clock that is 5 s ahead survives a conditional delete that "was applied".
         session = world.store._bridge._session
@@ -141,17 +141,23 @@ def test_rows_12_and_16_five_hundred_rows_are_one_conditional_write(world: World
     world.run(test)
 
 
+TRACES = 20
+"""Nodes write their traces in the background, and a busy one leaves events out: the read is traced again."""
+
+
 def tombstones_met(world: World, table: str, partition: str) -> int:
     """How many a read of the partition had to step over, as the nodes themselves trace it."""
     query = SimpleStatement(f'SELECT key FROM "{world.keyspace}".{table} WHERE partition = \'{partition}\'')
-    trace = world.store._bridge._session.execute(query, trace=True).get_query_trace(max_wait_sec=20)
-    counts = [
-        int(event.description.split(" tombstone")[0].rsplit(" ", 1)[1])
-        for event in trace.events
-        if " tombstone cells" in event.description
-    ]
-    assert counts, "the trace says nothing of tombstones: has its wording changed?"
-    return max(counts)
+    for _ in range(TRACES):
+        trace = world.store._bridge._session.execute(query, trace=True).get_query_trace(max_wait_sec=20)
+        counts = [
+            int(event.description.split(" tombstone")[0].rsplit(" ", 1)[1])
+            for event in trace.events
+            if " tombstone cells" in event.description
+        ]
+        if counts:
+            return max(counts)
+    raise AssertionError("the traces say nothing of tombstones: has their wording changed?")
 
 
 def test_row_13_a_dropped_partition_leaves_nothing_to_step_over(world: World, place: str) -> None:
