@@ -10,6 +10,7 @@
     │   ├── QueueNotFound
     │   ├── QueueExists             the name is taken by a queue with other settings
     │   └── StaleReceipt            the message was delivered again, moved or settled since
+    │       └── MessageGone         it was settled, perhaps by this very receipt, and its bucket has been dropped
     └── StoreRefused                the store must not be used as it is: wrong schema version, unsafe settings
 
 "Did not happen" and "may have happened" are never the same type: a put that answers `Unavailable` will never be
@@ -72,6 +73,10 @@ class QueueExists(RequestError):
 
 class StaleReceipt(RequestError):
     """The receipt was good once: its message has been delivered again, moved or settled since."""
+
+
+class MessageGone(StaleReceipt):
+    """The message was settled for good, perhaps by an earlier try with this receipt, and its bucket has been dropped."""
 
 
 class StoreRefused(AngelhairError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from angelhair.errors import AngelhairError, InvalidRequest, OutcomeUnknown
+from angelhair.errors import AngelhairError, InvalidRequest, MessageGone, OutcomeUnknown
 from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
 from angelhair.simulation.history import Changed, Cleared, History, Put
 from angelhair.simulation.network import NoAnswer, ask
@@ -128,7 +128,7 @@ class Clients:
             (outcome,) = await self.request(lambda server: server.ack(queue, [delivery.receipt]))
         except (AngelhairError, NoAnswer) as error:
             outcome = error
-        if outcome is None or isinstance(outcome, NoAnswer | OutcomeUnknown):
+        if outcome is None or isinstance(outcome, NoAnswer | OutcomeUnknown | MessageGone):
             self.settled.add(delivery.body.decode().partition("~")[0])
         elif isinstance(outcome, InvalidRequest) and not self.history.cleared:
             raise AssertionError(f"a receipt that was issued is said to be invalid: {outcome}")

@@ -14,7 +14,7 @@ from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, RowChange, Values
-from angelhair.errors import AngelhairError, StaleReceipt, StoreError, Unavailable
+from angelhair.errors import AngelhairError, MessageGone, StaleReceipt, StoreError, Unavailable
 
 ACKED = "acked"
 
@@ -72,7 +72,7 @@ def _free(found: Values, receipt: Receipt, flags: Values) -> bool:
 def _judge(found: Values, receipt: Receipt) -> AckOutcome:
     if found.get("delivery") != receipt.delivery:
         if found.get("delivery") is None:
-            return StaleReceipt("the message is gone: it was settled, and its bucket has been dropped")
+            return MessageGone("the message is gone: it was settled, and its bucket has been dropped")
         return StaleReceipt("the message has been delivered again since")
     settled = found.get("settled")
     if settled == ACKED:

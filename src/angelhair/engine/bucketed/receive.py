@@ -76,7 +76,9 @@ async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bo
         if len(view.fresh) < needed - len(found):
             await read_new(lane, marks, needed - len(found), now, expiring)
         found.extend(_take(view.fresh, needed - len(found)))
-    return [item for item in found if item[1].number >= marks.purged and item[0] >= marks.floor]
+    # One message may have been found twice, as one that is new and as one that others have delivered meanwhile.
+    once = {candidate.number: (bucket, candidate) for bucket, candidate in reversed(found)}
+    return [item for item in reversed(once.values()) if item[1].number >= marks.purged and item[0] >= marks.floor]
 
 
 async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> None:
