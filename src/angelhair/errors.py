@@ -76,7 +76,7 @@ class StaleReceipt(RequestError):
 
 
 class MessageGone(StaleReceipt):
-    """The message was settled for good, perhaps by an earlier try with this receipt, and its bucket has been dropped."""
+    """The message was settled for good, perhaps by an earlier try with this receipt; its bucket has been dropped."""
 
 
 class StoreRefused(AngelhairError):
