@@ -19,7 +19,7 @@ ENGINE_COVERAGE_PERCENT := 95
 # Only `make lock` uses it, in an environment of its own.
 PIP_TOOLS := pip-tools==7.6.2
 
-QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/killed
+QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/killed tests/attacks
 
 .DEFAULT_GOAL := help
 # The stages of a test run measure and load the machine; they take turns whatever -j says.

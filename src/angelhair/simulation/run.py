@@ -78,8 +78,7 @@ def _play(world: World, variation: Variation) -> Outcome:
     nemesis.start()
     _load(world, clients, variation, inspector)
     nemesis.stop()
-    world.calm(flush=variation.flush)
-    _survive(world, variation, servers)
+    _end_faults(world, variation, servers)
     clients.draining = True
     _drain(world, clients, variation, inspector, history)
     marks = world.run_until_done(watcher.spawn(inspector.look()))
@@ -92,12 +91,13 @@ def _play(world: World, variation: Variation) -> Outcome:
     )
 
 
-def _survive(world: World, variation: Variation, servers: dict[str, Server]) -> None:
-    """What the servers remember is gone, or one of them is: what is durable has to do."""
+def _end_faults(world: World, variation: Variation, servers: dict[str, Server]) -> None:
+    """Calm; and what the servers remember may be gone, or one of them: then what is durable has to do."""
     if variation.ending == "reboot":
         for name in list(servers):
             world.restart(name)
-    elif variation.ending == "loss" and len(servers) > 1:
+    world.calm(flush=variation.flush)
+    if variation.ending == "loss" and len(servers) > 1:
         lost = world.random.choice(list(servers))
         world.crash(lost)
         del servers[lost]

@@ -82,7 +82,8 @@ class Variation:
             lanes=draw("lanes", 1, 1, 1, 2, 3),
             visibility_timeout_ms=draw("visibility_timeout_ms", 500, 2_000, 10_000, 30_000),
             repair_timeout_ms=draw("repair_timeout_ms", 100, 1_000, 8_000),
-            retention_ms=None,
+            # Longer than any seed plays: only a clock that is wrong could make anything expire.
+            retention_ms=draw("retention_ms", None, 86_400_000),
             max_deliveries=draw("max_deliveries", 1, 2, 5) if dead else None,
             dead_letter_queue="dead" if dead else None,
             history_ms=draw("history_ms", 0, 0, 5_000, 86_400_000),

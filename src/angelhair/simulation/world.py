@@ -47,6 +47,7 @@ class World:
         """The latest incarnation of every process, by name."""
         self.identities = SimulatedIdentities(self)
         self._boots: dict[str, Boot | None] = {}
+        self._calmed = False
         self._clocks: list[SimulatedClock] = []
 
     # ---- processes
@@ -67,7 +68,7 @@ class World:
         return self._start(name, clock, old.incarnation + 1)
 
     def _new_clock(self, skew_us: int | None) -> SimulatedClock:
-        drawn_us = self.plan.draw_skew_us(self.random)
+        drawn_us = 0 if self._calmed else self.plan.draw_skew_us(self.random)
         clock = SimulatedClock(
             self.scheduler, drawn_us if skew_us is None else skew_us, self.plan.draw_drift_ppm(self.random)
         )
@@ -132,6 +133,7 @@ class World:
         What is still on its way lands when it would have, or, with `flush`, now. A nemesis must be stopped before.
         """
         self.faults.calm()
+        self._calmed = True
         self.cluster.outage = False
         for name in list(self.processes):
             process = self.restart(name) if self.processes[name].crashed else self.processes[name]

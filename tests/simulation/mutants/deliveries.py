@@ -100,6 +100,13 @@ DELIVERIES = (
         ("drains", "total_queue"),
     ),
     Mutant(
+        "expiry by a wrong clock",
+        "A server that never compared its clock with the store's lets messages expire by it.",
+        "R5",
+        (Patch("memory.Memory.clock_is_good", "    check = self._clock", "    return True\n    check = self._clock"),),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
         "delay ignored",
         "A message that was put with a delay is delivered at once.",
         "A10",

@@ -12,7 +12,7 @@ WRITE_FIRST = """first = await put.reserve(target, len(candidates), attempt)
         if candidate.number in born:
             to = Target(label, target.account, target.queue, target.incarnation, target.number, first + index)
             message = _message(source, candidate.number, state.get(candidate.number, {}), born[candidate.number], to)
-            await put.write(target, [put.Placed(first + index, message, now.wall_ms)], now)"""
+            await put.write(target, [put.Placed(first + index, message, begin_ms)], target.clock.now())"""
 
 QUEUES = (
     Mutant(
