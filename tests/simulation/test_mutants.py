@@ -19,7 +19,7 @@ from tests.simulation.mutants import CONTROLS, MUTANTS, RARE, Mutant
 from tests.simulation.mutants.hunt import SEEDS, hunt
 from tests.simulation.mutants.patching import Patch
 
-CONTROL_SEEDS = 40
+CONTROL_SEEDS = 30
 """Seeds that a control must pass: as many as it takes to catch nearly every mutant."""
 MUTANTS_LEAST = 16
 CHECKER_NAMES = {checker.__name__ for checker in CHECKERS}

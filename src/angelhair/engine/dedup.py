@@ -60,9 +60,11 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
             result = written.outcomes[number]
             if isinstance(result, AngelhairError):
                 return result
-            await change_one(
-                lane.store, _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
-            )
+            commit = _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
+            for _ in range(limits.SETTLE_ATTEMPTS):
+                # A key that stays pending is completed by the next put with it: right as long as the id can be written.
+                if not isinstance(await change_one(lane.store, commit), StoreError):
+                    break
             return result
         # The id can no longer be used: its bucket is finished. The key moves on to a new one.
         expect = _pending(lane.number, number)

@@ -33,5 +33,8 @@ class Outcome:
         )
 
     def dropped_ids(self, ids: set[str]) -> bool:
+        """Whether one of these ids lies in a bucket that was dropped, or in a lane that is gone altogether."""
         parsed = [MessageId.parse(text) for text in ids]
-        return any(message.number < self.floors.get(message.lane, 0) for message in parsed)
+        return any(
+            message.lane not in self.floors or message.number < self.floors[message.lane] for message in parsed
+        )

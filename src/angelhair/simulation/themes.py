@@ -56,14 +56,15 @@ SLEEPERS = Theme(
 )
 HELD_UP = Theme(
     "held up",
-    # Writes and changes arrive seconds after they were sent, in any order, and nobody is in a hurry to ack.
+    # Writes and changes arrive seconds after they were sent, in any order, while buckets end as fast as they can.
     rates={kinds.WRITE_DELAYED: (0.2, 0.4), kinds.CHANGE_DELAYED: (0.01, 0.06)},
     without=(kinds.OUTAGE, kinds.CRASH, kinds.CRASH_AFTER_CALL, kinds.CRASH_BEFORE_CALL, kinds.CUT_OFF, kinds.SLOW),
     choices={
-        "bucket_size": (1, 1, 2), "repair_timeout_ms": (100,), "history_ms": (0, 2_000), "CLOSE_PATIENCE_MS": (0,),
+        "bucket_size": (1, 1, 2), "repair_timeout_ms": (100,), "history_ms": (0,), "CLOSE_PATIENCE_MS": (0,),
+        "FINAL_BUCKETS": (32,), "LOW_BUCKETS": (8,), "FINISHED_BUCKETS": (256,), "DROP_BUCKETS": (32,),
         "STEP_MS": (200,), "servers": (2, 3), "producers": (6,), "consumers": (4, 6), "messages": (150,),
         "rest_ms": (100,), "visibility_timeout_ms": (2_000,), "lanes": (1,), "put_sizes": ((1,),), "dead": (False,),
-        "manners": (("forget", "forget", "ack"),),
+        "manners": (("forget", "forget", "ack"), ("ack",)),
     },
 )
 LATE_STORE = Theme(

@@ -41,12 +41,13 @@ class Counting:
 
 
 class World:
-    """Two servers on one store."""
+    """Two servers on one store. The second one's machine is suspended, clocks and all, while the first one works."""
 
     def __init__(self) -> None:
-        self.dial, identities = Dial(), Counting()
+        self.dial, self.second_dial, identities = Dial(), Dial(), Counting()
         self.store = FaultyStore(MemoryStore(lambda: self.dial.now_ms))
-        self.first, self.second = (Engine(self.store, identities, self.dial) for _ in range(2))
+        self.first = Engine(self.store, identities, self.dial)
+        self.second = Engine(self.store, identities, self.second_dial)
         self.delivered: set[bytes] = set()
 
     async def take(self, server: Engine) -> list[Delivery]:
@@ -103,3 +104,35 @@ async def death_with_a_claim() -> bool:
     world.delivered.clear()
     await world.work(survivor, SECONDS)
     return b"2" in world.delivered
+
+
+async def late_put_meets_drop() -> bool:
+    """R1, R14: a put wakes up when its bucket has been settled without it, finished and dropped."""
+    world = World()
+    worker, sleeper = world.first, world.second
+    await worker.create_queue(ACCOUNT, QUEUE, replace(SETTINGS, history_ms=0))
+    reservation = await sleeper.reserve(ACCOUNT, QUEUE, 1)
+    await worker.put(ACCOUNT, QUEUE, [NewMessage(b"1"), NewMessage(b"2"), NewMessage(b"3")])
+    await world.work(worker, SECONDS)
+    assert (await worker.marks(ACCOUNT, QUEUE))[0].dropped > 0
+    (answer,) = await sleeper.put_reserved(reservation, [NewMessage(b"late")])
+    assert isinstance(answer, MessageId)
+    await world.work(worker, SECONDS)
+    return b"late" in world.delivered
+
+
+async def suspended_putter_meets_sealed_lane() -> bool:
+    """R11: a server remembers a lane that was sealed, read to its end and retired while it was suspended."""
+    world = World()
+    worker, sleeper = world.first, world.second
+    await worker.create_queue(ACCOUNT, QUEUE, replace(SETTINGS, lanes=2))
+    await sleeper.put(ACCOUNT, QUEUE, [NewMessage(b"1")])
+    await sleeper.put(ACCOUNT, QUEUE, [NewMessage(b"2")])
+    await worker.change_queue(ACCOUNT, QUEUE, {"lanes": 1})
+    await world.work(worker, SECONDS)
+    assert world.delivered == {b"1", b"2"}
+    for body in (b"3", b"4"):
+        (answer,) = await sleeper.put(ACCOUNT, QUEUE, [NewMessage(body)])
+        assert isinstance(answer, MessageId)
+    await world.work(worker, SECONDS)
+    return {b"3", b"4"} <= world.delivered

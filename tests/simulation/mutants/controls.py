@@ -49,4 +49,50 @@ CONTROLS = (
         ),
         covered_by="R4: the elected worker visits what the index names, and tells the receives of its own server.",
     ),
+    Mutant(
+        "no new row for the unfinished",
+        "The worker passes the wake rows of buckets that are not finished without giving them new ones.",
+        "R3, R4",
+        (Patch("bucketed.keep.keep_index", "    if again:", "    if False:"),),
+        covered_by="R4: whoever opens a bucket, or finds something unsettled there, looks again by itself.",
+    ),
+    Mutant(
+        "wake entry behind the mark",
+        "A wake entry is written without a test that the index has not been read past it already.",
+        "R3",
+        (Patch("bucketed.wake._write_ahead", "raised = pointer_marks(pointers).wake_raised", "raised = -1"),),
+        covered_by="R3: a bucket that was in the index once stays there, and whoever tries to claim arms a row first.",
+    ),
+    Mutant(
+        "index read before the mark is raised",
+        "The worker reads the wake rows first and raises the mark afterwards, over rows written in between.",
+        "R3",
+        (
+            Patch(
+                "bucketed.keep.keep_index",
+                "        if target <= raised or",
+                "        reached, rows = await wake.read_rows(lane, done + 1, target)\n        if target <= raised or",
+            ),
+            Patch(
+                "bucketed.keep.keep_index",
+                "    reached, rows = await wake.read_rows(lane, done + 1, raised)\n    reached, visits",
+                "    if marks.wake_done != marks.wake_raised:\n"
+                "        reached, rows = await wake.read_rows(lane, done + 1, raised)\n    reached, visits",
+            ),
+        ),
+        covered_by="R3: a bucket that was in the index once stays there, and whoever tries to claim arms a row first.",
+    ),
+    Mutant(
+        "lane number used again",
+        "A new lane gets the number of a forgotten one.",
+        "R11",
+        (
+            Patch(
+                "catalog.change",
+                "new = list(range(made, made + settings.lanes - len(opened)))",
+                "new = [lane for lane in range(64) if lane not in lanes][: settings.lanes - len(opened)]",
+            ),
+        ),
+        covered_by="R11: the sequence of a forgotten lane stays, sealed; no id of it comes a second time.",
+    ),
 )

@@ -143,39 +143,6 @@ DELIVERIES = (
         ("total_queue", "drains"),
     ),
     Mutant(
-        "wake entry behind the mark",
-        "A wake entry is written without a test that the index has not been read past it already.",
-        "R3",
-        (Patch("bucketed.wake._write_ahead", "raised = pointer_marks(pointers).wake_raised", "raised = -1"),),
-        ("total_queue", "drains"),
-    ),
-    Mutant(
-        "index read before the mark is raised",
-        "The worker reads the wake rows first and raises the mark afterwards, over rows written in between.",
-        "R3",
-        (
-            Patch(
-                "bucketed.keep.keep_index",
-                "        if target <= raised or",
-                "        reached, rows = await wake.read_rows(lane, done + 1, target)\n        if target <= raised or",
-            ),
-            Patch(
-                "bucketed.keep.keep_index",
-                "    reached, rows = await wake.read_rows(lane, done + 1, raised)\n    reached, visits",
-                "    if marks.wake_done != marks.wake_raised:\n"
-                "        reached, rows = await wake.read_rows(lane, done + 1, raised)\n    reached, visits",
-            ),
-        ),
-        ("total_queue", "drains"),
-    ),
-    Mutant(
-        "no new row for the unfinished",
-        "The worker passes the wake rows of buckets that are not finished without giving them new ones.",
-        "R3, R4",
-        (Patch("bucketed.keep.keep_index", "    if again:", "    if False:"),),
-        ("total_queue", "drains"),
-    ),
-    Mutant(
         "marks move without condition",
         "A server that slept puts a mark back to where it saw it before.",
         "R3",

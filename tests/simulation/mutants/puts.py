@@ -1,5 +1,6 @@
 """Mutants of putting: what is confirmed must be found by somebody, and an id belongs to one message."""
 
+from tests.simulation.mutants.attack import late_put_meets_drop
 from tests.simulation.mutants.patching import Mutant, Patch
 
 PUTS = (
@@ -47,17 +48,6 @@ PUTS = (
                 "expect_flags={'final': 1, 'finished': None, 'admitted': admitted}",
                 "expect_flags={'final': 1, 'admitted': admitted}",
             ),
-        ),
-        ("total_queue", "drains"),
-    ),
-    Mutant(
-        "admit into a dropped bucket",
-        "A late put into a bucket that was dropped is admitted there, below everything that is ever read.",
-        "R1, R14",
-        (
-            Patch("bucketed.put._confirm", "if bucket < marks.floor:", "if False:"),
-            Patch("bucketed.admit.admit", "if flags.get('final') is None or ", "if "),
-            Patch("bucketed.admit.admit", "'final': 1, 'finished': None", "'finished': None"),
         ),
         ("total_queue", "drains"),
     ),
@@ -145,5 +135,20 @@ PUTS = (
             ),
         ),
         ("dedup",),
+    ),
+)
+
+SLEEPERS = (
+    Mutant(
+        "admit into a dropped bucket",
+        "A late put into a bucket that was dropped is admitted there, below everything that is ever read.",
+        "R1, R14",
+        (
+            Patch("bucketed.put._confirm", "if bucket < marks.floor:", "if False:"),
+            Patch("bucketed.put._admit_own", "if bucket < pointer_marks(pointers).floor:", "if False:"),
+            Patch("bucketed.admit.admit", "if flags.get('final') is None or ", "if "),
+            Patch("bucketed.admit.admit", "'final': 1, 'finished': None", "'finished': None"),
+        ),
+        attack=late_put_meets_drop,
     ),
 )

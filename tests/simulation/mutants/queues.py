@@ -1,5 +1,6 @@
 """Mutants of what happens between queues and to whole queues: moving, deleting, lanes; and of settling unknowns."""
 
+from tests.simulation.mutants.attack import suspended_putter_meets_sealed_lane
 from tests.simulation.mutants.patching import Mutant, Patch
 
 WRITE_FIRST = """first = await put.reserve(target, len(candidates), attempt)
@@ -13,6 +14,11 @@ WRITE_FIRST = """first = await put.reserve(target, len(candidates), attempt)
             to = Target(label, target.account, target.queue, target.incarnation, target.number, first + index)
             message = _message(source, candidate.number, state.get(candidate.number, {}), born[candidate.number], to)
             await put.write(target, [put.Placed(first + index, message, begin_ms)], target.clock.now())"""
+
+SETTLE_FIRST = """        gone = {'settled': target.label, 'settled_at': now.wall_ms}
+        row = RowChange(number, {'settled': MOVING, 'moving_to': to}, gone)
+        await change_one(source.store, Change(source.states(bucket), [row]))
+        written = await put.write("""
 
 QUEUES = (
     Mutant(
@@ -40,13 +46,7 @@ QUEUES = (
         "moved before it was written",
         "A message's row says that it is gone before it has arrived in its new queue.",
         "R7",
-        (
-            Patch(
-                "transfer._resume_one",
-                "if isinstance(written.outcomes.get(target.number), MessageId):",
-                "if not written.again:",
-            ),
-        ),
+        (Patch("transfer._resume_one", "        written = await put.write(", SETTLE_FIRST),),
         ("total_queue", "drains"),
     ),
     Mutant(
@@ -70,19 +70,6 @@ QUEUES = (
         ("incarnations", "total_queue", "drains", "ack_finality", "marks"),
     ),
     Mutant(
-        "lane number used again",
-        "A new lane gets the number of a forgotten one, and with it what is left of its buckets.",
-        "R11",
-        (
-            Patch(
-                "catalog.change",
-                "new = list(range(made, made + settings.lanes - len(opened)))",
-                "new = [lane for lane in range(64) if lane not in lanes][: settings.lanes - len(opened)]",
-            ),
-        ),
-        ("total_queue", "drains", "marks", "unique_receipts", "ack_finality", "one_winner"),
-    ),
-    Mutant(
         "sealed lane forgotten too soon",
         "A sealed lane is taken out of the catalog before it was read to its end.",
         "R11",
@@ -90,16 +77,6 @@ QUEUES = (
             Patch("lanes.end_lane", "marks.dropped * size >= marks.next_id", "marks.reader * size >= marks.next_id"),
         ),
         ("total_queue", "drains"),
-    ),
-    Mutant(
-        "put into a sealed lane",
-        "A reservation does not look at whether its lane takes puts any more.",
-        "R11",
-        (
-            Patch("bucketed.put.reserve", ", 'sealed': None}", "}"),
-            Patch("bucketed.put._next_of", "if values.get('sealed'):", "if False:"),
-        ),
-        ("total_queue", "drains", "marks"),
     ),
     Mutant(
         "conditional write of unknown outcome denied",
@@ -133,5 +110,18 @@ QUEUES = (
             ),
         ),
         ("unique_receipts", "ack_finality", "total_queue", "drains", "one_winner", "marks"),
+    ),
+)
+
+SEALED = (
+    Mutant(
+        "put into a sealed lane",
+        "A reservation does not look at whether its lane takes puts any more.",
+        "R11",
+        (
+            Patch("bucketed.put.reserve", ", 'sealed': None}", "}"),
+            Patch("bucketed.put._next_of", "if values.get('sealed'):", "if False:"),
+        ),
+        attack=suspended_putter_meets_sealed_lane,
     ),
 )
