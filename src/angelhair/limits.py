@@ -155,6 +155,9 @@ STEP_SOON_MS = 50
 LEASE_MS = 10_000
 """How long a lease lasts without a beat. A dead worker is replaced after about this long."""
 
+RELUCTANT_LEASES = 6
+"""For how many leases a server whose clock is wrong holds on before it stands aside for the time of one."""
+
 LEASE_BEAT_MS = 2_500
 """How often a holder beats: four chances within one lease."""
 

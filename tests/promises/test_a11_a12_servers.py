@@ -210,3 +210,30 @@ async def test_a12_servers_prefer_the_lanes_they_hold(world: World) -> None:
         lanes.append(outcome.lane)
     assert lanes == [0] * 4 + [1] * 4
     assert sorted(str(item.id) for item in await second.receive("orders", 4)) == ["1-0", "1-1", "1-2", "1-3"]
+
+
+async def test_a11_a_wrong_clock_leaves_the_work_to_a_good_one(world: World) -> None:
+    """Naive: a holder that may neither expire nor drop keeps its lease, and nobody does."""
+    wrong, good = world.server(ahead_ms=HOUR), world.server()
+    await wrong.create("orders")
+    await world.work("orders", 5 * SECOND, [wrong, good])
+    assert (await holder(world))[0] == wrong.engine.memory.server
+    await world.work("orders", 2 * MINUTE, [wrong, good])
+    elected = await holder(world)
+    assert elected[0] == good.engine.memory.server
+    await world.work("orders", MINUTE, [wrong, good])
+    assert await holder(world) == elected
+
+
+async def test_a11_a_wrong_clock_works_where_no_other_does(world: World) -> None:
+    """Naive: only a server with a good clock is elected, and where there is none nothing is repaired."""
+    wrong = world.server(ahead_ms=HOUR)
+    await wrong.create("orders", bucket_size=2, repair_timeout_ms=2 * MINUTE)
+    await wrong.engine.reserve(world.account, "orders", 1)
+    await wrong.put("orders", count=2)
+    assert len(await wrong.receive("orders", 2)) == 2
+    world.wait(limits.CLOSE_PATIENCE_MS + 1)
+    await wrong.receive("orders", 1)
+    # Longer than it holds the lease without a pause: it must go on waiting where it left off.
+    await world.work("orders", 4 * MINUTE, [wrong])
+    assert (await world.marks("orders")).final == 1

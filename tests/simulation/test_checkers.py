@@ -70,7 +70,7 @@ def clean() -> History:
 
 
 def outcome_of(history: History) -> Outcome:
-    return Outcome(0, "work", "dead", SETTINGS, history, {}, 0, False, {0: 0})
+    return Outcome(0, "work", "dead", SETTINGS, history, {}, 0)
 
 
 def speaking(outcome: Outcome) -> list[str]:

@@ -31,7 +31,7 @@ async def _is_dead(store: Store, grave: Row) -> bool:
     assert isinstance(buried_at, int)
     if await store.time_ms() - buried_at < limits.GRAVE_PATIENCE_MS:
         return False
-    if queue.status == catalog.DELETING:
+    if queue.status == catalog.DELETING or not await catalog.lives(store, queue):
         await catalog.finish_deleting(store, queue)
         return True
     # Dug by somebody who then died before deleting anything: the queue lives.

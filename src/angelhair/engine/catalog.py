@@ -82,7 +82,7 @@ async def create(
         if existing is not None and existing.status == DELETING:
             await finish_deleting(store, existing)
             existing = None
-        if existing is not None and not await _lives(store, existing):
+        if existing is not None and not await lives(store, existing):
             # A late copy of an earlier creation, landed after the queue was deleted: a name without a queue.
             await finish_deleting(store, existing)
             existing = None
@@ -111,7 +111,8 @@ async def create(
     raise Unavailable("the queue's name is being taken and freed by others all the time")
 
 
-async def _lives(store: Store, queue: Queue) -> bool:
+async def lives(store: Store, queue: Queue) -> bool:
+    """Whether the catalog's word for it is true: a late copy of its creation can put a deleted queue back there."""
     lane = min(queue.open_lanes)
     (sequence,) = await store.read([Span(places.sequence(queue.incarnation, lane))])
     return bool(sequence.rows) and sequence.rows[0].values.get("deleted") is None

@@ -56,17 +56,18 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
                 return MessageId(found_lane, found_number)
             lane, number, token = lane_of(found_lane), found_number, str(found.get("attempt"))
         written = await put.write(lane, [item.placed._replace(number=number)], now)
+        # Where the message has been delivered already its row is there, and counts as written: see retire.py.
         if not written.again:
             result = written.outcomes[number]
             if isinstance(result, AngelhairError):
                 return result
             commit = _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
             for _ in range(limits.SETTLE_ATTEMPTS):
-                # A key that stays pending is completed by the next put with it: right as long as the id can be written.
+                # A key that stays pending is completed by the next put with it, at the same id.
                 if not isinstance(await change_one(lane.store, commit), StoreError):
                     break
             return result
-        # The id can no longer be used: its bucket is finished. The key moves on to a new one.
+        # The id was never delivered and no longer can be: its bucket is finished. The key moves on to a new one.
         expect = _pending(lane.number, number)
         lane = item.lane
         number = await put.reserve(lane, 1, f"{token}.again")

@@ -3,6 +3,10 @@
 A holder beats by raising `beat`. Whoever has watched the same beat for the lease's duration *on its own monotonic
 clock* may take over with the next fencing number. No wall clock is compared, so no skew steals or prolongs a lease.
 Two holders at once cannot be ruled out (one may be asleep); all they do is conditional, so they do no harm.
+
+A server whose wall clock is wrong may do only part of the work (R5). It is a reluctant holder: now and then it
+stands aside for the time of a lease, so that a server with a good clock takes over if there is any, and goes on if
+there is none.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ class Lease:
     duration_ms: int = limits.LEASE_MS
     beat_every_ms: int = limits.LEASE_BEAT_MS
     held_fence: int | None = None
+    _taken_ms: int = 0
     _beat: int = 0
     _confirmed_ms: int = 0
     _watched: tuple[str, int, int] | None = None
@@ -35,16 +40,19 @@ class Lease:
         """Whether this server may believe that it holds the lease."""
         return self.held_fence is not None and now.monotonic_ms - self._confirmed_ms < self.duration_ms
 
-    async def keep(self, store: Store, now: Moment) -> bool:
-        """Takes, renews or watches the lease, whichever is due; says whether it is held."""
+    async def keep(self, store: Store, now: Moment, reluctant: bool = False) -> bool:
+        """Takes, renews, watches or leaves the lease, whichever is due; says whether it is held."""
         if self.held_fence is not None:
+            if reluctant and now.monotonic_ms - self._taken_ms >= limits.RELUCTANT_LEASES * self.duration_ms:
+                await self.release(store, now)
+                return False
             if self.held(now) and now.monotonic_ms - self._confirmed_ms < self.beat_every_ms:
                 return True
             return await self._change(
                 store, now, self.holder, self.held_fence, self._beat, self.held_fence, self._beat + 1
             )
         (found,) = await store.read([Span(self.partition, self.role, self.role)])
-        return await self._consider(store, now, found.rows[0].values if found.rows else {})
+        return await self._consider(store, now, found.rows[0].values if found.rows else {}, reluctant)
 
     async def release(self, store: Store, now: Moment) -> None:
         """Gives the lease up so that another server need not wait for it to lapse."""
@@ -53,12 +61,12 @@ class Lease:
         fence, self.held_fence = self.held_fence, None
         await change_one(store, self._move(self.holder, fence, self._beat, "", fence, self._beat + 1))
 
-    async def _consider(self, store: Store, now: Moment, row: Values) -> bool:
+    async def _consider(self, store: Store, now: Moment, row: Values, reluctant: bool) -> bool:
         holder, fence, beat = row.get("holder"), row.get("fence"), row.get("beat")
         if fence is None:
             return await self._change(store, now, None, None, None, 1, 1)
         assert isinstance(holder, str) and isinstance(fence, int) and isinstance(beat, int)
-        if holder in ("", self.holder):
+        if holder == self.holder or (holder == "" and not reluctant):
             return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
         seen = (holder, fence, beat)
         if seen != self._watched:
@@ -89,6 +97,8 @@ class Lease:
         elif not isinstance(outcome, Applied):
             # Unknown: go on believing until the lease would have lapsed; the next beat decides.
             return self.held(now)
+        if self.held_fence != new_fence:
+            self._taken_ms = now.monotonic_ms
         self.held_fence, self._beat, self._confirmed_ms, self._watched = new_fence, new_beat, now.monotonic_ms, None
         return True
 

@@ -57,7 +57,7 @@ BODIES = Table(
     "bodies",
     conditional=False,
     key=int,
-    columns={"body": bytes, "attributes": str, "enqueued_at": int, "visible_from": int, "origin": str},
+    columns={"body": bytes, "attributes": str, "enqueued_at": int, "visible_from": int, "origin": str, "keyed": int},
 )
 """What producers wrote, once. Partition: a bucket. Row: a message id."""
 
@@ -78,7 +78,7 @@ STATES = Table(
         "moving_at": int,
         "body": bytes,
     },
-    flags={"opened": str, "final": int, "finished": int, "finished_at": int, "admitted": int},
+    flags={"opened": str, "final": int, "finished": int, "finished_at": int, "admitted": int, "keyed": int},
 )
 """What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from angelhair.errors import AngelhairError, InvalidRequest, MessageGone, OutcomeUnknown
+from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
 from angelhair.simulation.history import Changed, Cleared, History, Put
 from angelhair.simulation.network import NoAnswer, ask
@@ -22,7 +22,13 @@ class Clients:
     """All clients of a world: they share one process that nothing ever happens to."""
 
     def __init__(
-        self, world: World, servers: dict[str, Server], history: History, queue: str, settings: QueueSettings
+        self,
+        world: World,
+        servers: dict[str, Server],
+        history: History,
+        queue: str,
+        settings: QueueSettings,
+        keyed_share: float,
     ) -> None:
         self.world = world
         self.process: Process = world.start("clients", skew_us=0)
@@ -30,9 +36,8 @@ class Clients:
         self.history = history
         self.queue = queue
         self.settings = settings
+        self.keyed_share = keyed_share
         self.random = world.random
-        self.settled: set[str] = set()
-        """Bodies whose ack was confirmed to their consumer, or may have happened without its knowledge."""
         self.draining = False
         self._bodies = 0
 
@@ -57,7 +62,7 @@ class Clients:
             await self.process.sleep(self.random.uniform(0, 2 * rest_ms))
 
     async def _put(self, count: int, delays_ms: tuple[int, ...]) -> None:
-        keyed = count == 1 and self.random.random() < 0.15
+        keyed = count == 1 and self.random.random() < self.keyed_share
         batch = []
         for _ in range(count):
             self._bodies += 1
@@ -128,9 +133,7 @@ class Clients:
             (outcome,) = await self.request(lambda server: server.ack(queue, [delivery.receipt]))
         except (AngelhairError, NoAnswer) as error:
             outcome = error
-        if outcome is None or isinstance(outcome, NoAnswer | OutcomeUnknown | MessageGone):
-            self.settled.add(delivery.body.decode().partition("~")[0])
-        elif isinstance(outcome, InvalidRequest) and not self.history.cleared:
+        if isinstance(outcome, InvalidRequest) and not self.history.cleared:
             raise AssertionError(f"a receipt that was issued is said to be invalid: {outcome}")
 
     async def drain(self, queue: str) -> None:

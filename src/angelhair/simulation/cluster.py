@@ -96,6 +96,8 @@ class Cluster:
         self.outage = False
         self.crash_listener: Callable[[Process], None] | None = None
         """Told of every process that crashes at one of its store calls."""
+        self.change_listener: Callable[[Change], None] | None = None
+        """Told of every conditional change when it takes effect."""
         self.partitions: dict[Partition, PartitionState] = {}
         spread_us = NODE_SKEW_US if faults.plan.skewed else 0
         self.node_skews_us = [scheduler.random.randint(-spread_us, spread_us) for _ in range(STORE_NODES)]
@@ -293,6 +295,8 @@ class Cluster:
         return True
 
     def _apply(self, state: PartitionState, change: Change, order: int) -> None:
+        if self.change_listener is not None:
+            self.change_listener(change)
         state.highest_stamp = order
         for key, _, values in change.rows:
             if values is None:

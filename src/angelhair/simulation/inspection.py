@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from angelhair.engine import places
+from angelhair.engine.bucketed.ack import ACKED
+from angelhair.engine.bucketed.examine import MOVING
 from angelhair.engine.bucketed.lane import Marks, pointer_marks
 from angelhair.engine.catalog import load
-from angelhair.engine.store import Slice, Span
+from angelhair.engine.schema import BODIES, STATES
+from angelhair.engine.store import Change, Partition, Slice, Span, Value
+from angelhair.engine.transfer import MOVED
 from angelhair.model import QueueSettings
 from angelhair.simulation.cluster import Cluster
 
@@ -51,8 +55,10 @@ class Inspector:
             sequence, pointers = await self._store.read(
                 [Span(places.sequence(queue.incarnation, lane)), Span(places.pointers(queue.incarnation, lane))]
             )
-            next_id = sequence.rows[0].values.get("next") if sequence.rows else None
-            if isinstance(next_id, int) and pointers.rows:
+            ids = sequence.rows[0].values if sequence.rows else {}
+            next_id = ids.get("next")
+            # A late copy of its creation can put a deleted queue back into the catalog; its lanes stay deleted.
+            if isinstance(next_id, int) and pointers.rows and not ids.get("deleted"):
                 marks[lane] = pointer_marks(pointers)._replace(next_id=next_id)
                 await self._judge(queue.incarnation, lane, marks[lane])
         return marks
@@ -84,8 +90,55 @@ class Inspector:
         found: list[str] = []
         for lane, lane_marks in marks.items():
             whole = lane_marks.next_id // self._settings.bucket_size
-            if lane_marks.dropped < whole:
+            if lane_marks.dropped < whole and not await self._keyed(queue.incarnation, lane, lane_marks.dropped):
                 found.append(f"lane {lane}: {whole} buckets are full and settled, {lane_marks.dropped} are dropped")
         return found
 
+    async def _keyed(self, incarnation: str, lane: int, bucket: int) -> bool:
+        """Whether a finished bucket is kept for the keys of its messages, and with it those behind it."""
+        (found,) = await self._store.read([Span(places.states(incarnation, lane, bucket), -1, -1)])
+        return found.flags.get("keyed") is not None
 
+
+class AckWitness:
+    """Knows of every ack that took effect, whatever its client was told."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.acked: set[str] = set()
+        """Names of the messages."""
+        cluster.change_listener = self._see
+
+    def _see(self, change: Change) -> None:
+        if change.partition.table is not STATES:
+            return
+        for row in change.rows:
+            if row.values and row.values.get("settled") == ACKED:
+                bodies = self._cluster.state(Partition(BODIES, change.partition.key))
+                self.acked.update(
+                    _first_word(found.values["body"])
+                    for found in self._cluster.read(bodies, row.key, row.key, None, 1)
+                )
+
+
+def _first_word(body: Value) -> str:
+    """What a message was called when it was put: consumers that rewrite it add a mark to that."""
+    assert isinstance(body, bytes)
+    return body.decode().partition("~")[0]
+
+
+async def moved_bodies(store: Truth, account: str, name: str) -> frozenset[str]:
+    """The first words of the messages that a queue, which has kept its history, has sent elsewhere."""
+    queue = await load(store, account, name)
+    assert queue is not None
+    moved: set[str] = set()
+    for lane in queue.lanes:
+        (sequence,) = await store.read([Span(places.sequence(queue.incarnation, lane))])
+        next_id = sequence.rows[0].values["next"]
+        assert isinstance(next_id, int)
+        for bucket in range(-(-next_id // queue.settings.bucket_size)):
+            place = (queue.incarnation, lane, bucket)
+            states, bodies = await store.read([Span(places.states(*place)), Span(places.bodies(*place))])
+            gone = {row.key for row in states.rows if row.values.get("settled") in (MOVING, MOVED)}
+            moved.update(_first_word(row.values["body"]) for row in bodies.rows if row.key in gone)
+    return frozenset(moved)

@@ -10,7 +10,7 @@ from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.clients import Clients
 from angelhair.simulation.faults import FaultPlan
 from angelhair.simulation.history import CONFIRMED, History
-from angelhair.simulation.inspection import Inspector, Truth
+from angelhair.simulation.inspection import AckWitness, Inspector, Truth, moved_bodies
 from angelhair.simulation.nemesis import Nemesis
 from angelhair.simulation.outcome import Outcome
 from angelhair.simulation.process import Process
@@ -70,7 +70,8 @@ def _play(world: World, variation: Variation) -> Outcome:
     names = [f"server-{number}" for number in range(1, variation.servers + 1)]
     for name in names:
         world.start(name, boot)
-    clients = Clients(world, servers, history, QUEUE, variation.settings)
+    witness = AckWitness(world.cluster)
+    clients = Clients(world, servers, history, QUEUE, variation.settings, variation.keyed_share)
     world.run_until_done(clients.process.spawn(_make_queues(clients, variation.settings)))
     watcher = world.start("watcher", skew_us=0)
     inspector = Inspector(Truth(world.cluster), ACCOUNT, QUEUE, variation.settings)
@@ -80,14 +81,13 @@ def _play(world: World, variation: Variation) -> Outcome:
     nemesis.stop()
     _end_faults(world, variation, servers)
     clients.draining = True
-    _drain(world, clients, variation, inspector, history)
-    marks = world.run_until_done(watcher.spawn(inspector.look()))
+    _drain(world, clients, variation, inspector, history, witness.acked)
+    world.run_until_done(watcher.spawn(inspector.look()))
     history.mark_faults += inspector.faults
     history.largest_skew_us = world.worst_skew_us
-    floors = {lane: found.floor * variation.settings.bucket_size for lane, found in marks.items()}
-    redriven = "redrive" in variation.deeds
+    redriven = world.run_until_done(watcher.spawn(moved_bodies(Truth(world.cluster), ACCOUNT, DEAD)))
     return Outcome(
-        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, redriven, floors
+        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, redriven
     )
 
 
@@ -128,8 +128,15 @@ def _load(world: World, clients: Clients, variation: Variation, inspector: Inspe
         world.run_until_done(watcher.spawn(inspector.look()))
 
 
-def _drain(world: World, clients: Clients, variation: Variation, inspector: Inspector, history: History) -> None:
-    outcome = Outcome(world.seed, QUEUE, DEAD, variation.settings, history, {}, 0, False, {})
+def _drain(
+    world: World,
+    clients: Clients,
+    variation: Variation,
+    inspector: Inspector,
+    history: History,
+    acked: set[str],
+) -> None:
+    outcome = Outcome(world.seed, QUEUE, DEAD, variation.settings, history, {}, 0)
     for queue in (QUEUE, DEAD):
         clients.process.spawn(clients.drain(queue))
     watcher = world.processes["watcher"]
@@ -138,12 +145,12 @@ def _drain(world: World, clients: Clients, variation: Variation, inspector: Insp
     settled, settled_ms = -1, began_ms
     while world.now_ms - began_ms < DRAIN_LIMIT_MS and world.now_ms - settled_ms < DRAIN_PATIENCE_MS:
         world.run_for_ms(DRAIN_SLICE_MS)
-        if len(clients.settled) > settled:
-            settled, settled_ms = len(clients.settled), world.now_ms
+        if len(acked) > settled:
+            settled, settled_ms = len(acked), world.now_ms
         expected = {put.body for put in history.puts if put.outcome == CONFIRMED and not outcome.may_be_cleared(put)}
-        if expected <= clients.settled and not history.putting:
+        if expected <= acked and not history.putting:
             break
-    history.undrained = sorted(expected - clients.settled)
+    history.undrained = sorted(expected - acked)
     if history.undrained:
         return
     began_ms = world.now_ms

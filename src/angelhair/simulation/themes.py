@@ -48,7 +48,7 @@ SLEEPERS = Theme(
     rates={kinds.PAUSE: (5, 20), kinds.WRITE_DELAYED: (0.03, 0.2), kinds.CHANGE_DELAYED: (0.002, 0.05)},
     without=(kinds.OUTAGE, kinds.CRASH, kinds.SLOW),
     choices={
-        "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000),
+        "bucket_size": (1, 2, 3), "repair_timeout_ms": (100,), "history_ms": (0, 0, 2_000), "keyed_share": (0, 0, 0.1),
         "CLOSE_PATIENCE_MS": (0, 50), "STEP_MS": (200,), "servers": (3,), "producers": (3, 4), "consumers": (2, 3, 4),
         "messages": (150, 250), "rest_ms": (200, 500),
         "visibility_timeout_ms": (500, 2_000), "lanes": (1,), "put_sizes": ((1,), (1, 1, 3)),
@@ -60,7 +60,8 @@ HELD_UP = Theme(
     rates={kinds.WRITE_DELAYED: (0.2, 0.4), kinds.CHANGE_DELAYED: (0.01, 0.06)},
     without=(kinds.OUTAGE, kinds.CRASH, kinds.CRASH_AFTER_CALL, kinds.CRASH_BEFORE_CALL, kinds.CUT_OFF, kinds.SLOW),
     choices={
-        "bucket_size": (1, 1, 2), "repair_timeout_ms": (100,), "history_ms": (0,), "CLOSE_PATIENCE_MS": (0,),
+        "bucket_size": (1, 1, 2), "repair_timeout_ms": (100,), "history_ms": (0,), "keyed_share": (0, 0, 0.1),
+        "CLOSE_PATIENCE_MS": (0,),
         "FINAL_BUCKETS": (32,), "LOW_BUCKETS": (8,), "FINISHED_BUCKETS": (256,), "DROP_BUCKETS": (32,),
         "STEP_MS": (200,), "servers": (2, 3), "producers": (6,), "consumers": (4, 6), "messages": (150,),
         "rest_ms": (100,), "visibility_timeout_ms": (2_000,), "lanes": (1,), "put_sizes": ((1,),), "dead": (False,),
@@ -73,7 +74,8 @@ LATE_STORE = Theme(
     rates={kinds.CHANGE_LATE: (0.02, 0.1), kinds.WRITE_LATE: (0.02, 0.1), kinds.CHANGE_UNDECIDED: (0.02, 0.1),
            kinds.REFUSAL_READ_LATER: (0.1, 0.5)},
     choices={
-        "bucket_size": (1, 2, 5), "repair_timeout_ms": (100, 1_000), "history_ms": (0,), "servers": (2, 3),
+        "bucket_size": (1, 2, 5), "repair_timeout_ms": (100, 1_000), "history_ms": (0,), "keyed_share": (0, 0, 0.1),
+        "servers": (2, 3),
         "visibility_timeout_ms": (500, 2_000), "rest_ms": (50, 200),
     },
 )

@@ -136,6 +136,16 @@ PUTS = (
         ),
         ("dedup",),
     ),
+    Mutant(
+        "bucket dropped before its keys lapse",
+        "A finished bucket goes although a key that was not committed may name an id in it.",
+        "R10",
+        (
+            Patch("dedup.put_keyed", "range(limits.SETTLE_ATTEMPTS)", "range(0)"),
+            Patch("bucketed.retire._kept_ms", "if flags.get('keyed') is None:", "if True:"),
+        ),
+        ("dedup",),
+    ),
 )
 
 SLEEPERS = (

@@ -15,7 +15,7 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks
 from angelhair.engine.store import Slice, Span, Values
 
-LIGHT = ("enqueued_at", "visible_from")
+LIGHT = ("enqueued_at", "visible_from", "keyed")
 """What is read of bodies when the bodies themselves are not wanted."""
 
 MOVING = "moving"
@@ -43,6 +43,8 @@ class Findings:
     settled: int = 0
     expired: int = 0
     dead: int = 0
+    keyed: bool = False
+    """Whether a message here came with an idempotency key, or may have."""
 
     @property
     def unsettled(self) -> bool:
@@ -95,6 +97,8 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         number = int(row.key)
         values = row.values
         body = born.pop(number, None)
+        # A row whose body was written after the bodies were read: nobody knows what it came with.
+        findings.keyed = findings.keyed or body is None or body.get("keyed") is not None
         settled = values.get("settled")
         if settled == MOVING:
             findings.moving.append(number)
@@ -127,6 +131,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
     opened = token if isinstance(token, str) else None
     for key, body in born.items():
         number = int(key)
+        findings.keyed = findings.keyed or body.get("keyed") is not None
         enqueued_at = _whole(body, "enqueued_at") or 0
         visible_from = _whole(body, "visible_from")
         delay = visible_from - enqueued_at if visible_from is not None else 0

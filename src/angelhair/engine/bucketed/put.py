@@ -179,6 +179,8 @@ def _row(lane: Lane, item: Placed) -> Row:
         values["attributes"] = message.attributes
     if message.origin is not None:
         values["origin"] = message.origin
+    if message.key is not None:
+        values["keyed"] = 1
     return Row(item.number, values)
 
 

@@ -27,7 +27,7 @@ from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.examine import LIGHT, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
-from angelhair.engine.store import Applied, Change, Refused, Span
+from angelhair.engine.store import Applied, Change, Refused, Span, Value
 from angelhair.errors import StoreError
 
 
@@ -198,12 +198,15 @@ async def _finish_if_done(
         return False
     # The history of a bucket counts from here: a clock that is a year ahead must not keep it for a year (R5).
     finished_at = now.wall_ms if trusted else await lane.store.time_ms()
+    flags: dict[str, Value] = {"finished": 1, "finished_at": finished_at}
+    if findings.keyed:
+        flags["keyed"] = 1
     outcome = await change_one(
         lane.store,
         Change(
             lane.states(bucket),
             expect_flags={"final": 1, "finished": None, "admitted": findings.flags.get("admitted")},
-            set_flags={"finished": 1, "finished_at": finished_at},
+            set_flags=flags,
         ),
     )
     if isinstance(outcome, StoreError):

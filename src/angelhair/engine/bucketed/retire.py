@@ -9,7 +9,7 @@ from __future__ import annotations
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
-from angelhair.engine.store import Span
+from angelhair.engine.store import Span, Values
 
 
 async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
@@ -28,7 +28,7 @@ async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
     found = await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in buckets])
     for part in found:
         finished_at = part.flags.get("finished_at")
-        if not isinstance(finished_at, int) or finished_at + lane.settings.history_ms > now.wall_ms:
+        if not isinstance(finished_at, int) or finished_at + _kept_ms(lane, part.flags) > now.wall_ms:
             break
         floor += 1
     if floor == marks.floor:
@@ -37,6 +37,17 @@ async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
     if not await raise_mark(lane, "floor", marks.floor, floor, while_at=("repair", marks.repair)):
         return False
     return await _drop(lane, marks.dropped, floor)
+
+
+def _kept_ms(lane: Lane, flags: Values) -> int:
+    """How long a finished bucket stays.
+
+    As long as a key may still say "pending" and name an id in it, the bucket must be there to tell whether that id was
+    delivered (R10). A key is as old as its message at least; two clocks may differ by twice their allowed error.
+    """
+    if flags.get("keyed") is None:
+        return lane.settings.history_ms
+    return max(lane.settings.history_ms, lane.settings.dedup_window_ms + 2 * limits.CLOCK_ERROR_MS)
 
 
 async def _drop(lane: Lane, first: int, last: int) -> bool:

@@ -28,11 +28,15 @@ class Worker:
 
 async def step(lane: Lane, worker: Worker, now: Moment, trusted: bool) -> tuple[int, Marks | None]:
     """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks."""
-    if not await worker.lease.keep(lane.store, now):
+    if not await worker.lease.keep(lane.store, now, reluctant=not trusted):
         return limits.LEASE_BEAT_MS, None
-    if worker.fence != worker.lease.held_fence:
-        # Waiting is watched anew after a takeover: what the last holder had seen is not ours to count.
-        worker.fence, worker.repair, worker.index = worker.lease.held_fence, RepairMemory(), KeepMemory()
+    fence = worker.lease.held_fence
+    if fence != worker.fence:
+        # Waiting is watched anew after a takeover: what the last holder had seen is not ours to count. The next fencing
+        # number after our own means that there was no other holder.
+        if worker.fence is None or fence != worker.fence + 1:
+            worker.repair, worker.index = RepairMemory(), KeepMemory()
+        worker.fence = fence
     marks = await read_marks(lane)
     busy = await close_expired(lane, marks, now, trusted)
     busy = await make_final(lane, marks, worker.repair, now) or busy

@@ -12,17 +12,16 @@ def dedup(outcome: Outcome) -> list[str]:
             keyed[put.body] = put.key
             if put.outcome == CONFIRMED and put.id is not None:
                 confirmed.setdefault(put.key, set()).add(put.id)
-    # A bucket that was dropped takes the memory of its ids along (docs/known-limits.md).
     violations = [
         f"key {key} was confirmed as {sorted(ids)}"
         for key, ids in confirmed.items()
-        if len(ids) > 1 and not outcome.dropped_ids(ids)
+        if len(ids) > 1
     ]
     delivered: dict[str, set[str]] = {}
     for delivery in outcome.history.deliveries:
-        if delivery.body in keyed and delivery.queue == outcome.queue:
+        if delivery.body in keyed and delivery.body not in outcome.redriven and delivery.queue == outcome.queue:
             delivered.setdefault(keyed[delivery.body], set()).add(delivery.id)
     for key, ids in delivered.items():
-        if len(ids) > 1 and not outcome.redriven and not outcome.dropped_ids(ids):
+        if len(ids) > 1:
             violations.append(f"key {key} was delivered as {sorted(ids)}")
     return violations

@@ -7,9 +7,6 @@ from angelhair.simulation.outcome import Outcome
 def incarnations(outcome: Outcome) -> list[str]:
     history = outcome.history
     violations: list[str] = []
-    if outcome.redriven:
-        # What was moved to the dead letters before the deletion may have come back into the new queue, rightly.
-        return violations
     for cleared in history.cleared:
         if not cleared.deleted or cleared.ended_us is None:
             continue
@@ -18,6 +15,8 @@ def incarnations(outcome: Outcome) -> list[str]:
             for put in history.puts
             if put.queue == cleared.queue and put.outcome == CONFIRMED and put.ended_us < cleared.started_us
         }
+        # What was moved to the dead letters before the deletion may have come back into the new queue, rightly.
+        old -= outcome.redriven
         # A repeated put of unknown outcome may have gone into the new queue.
         old -= {put.body for put in history.puts if put.outcome != CONFIRMED or put.ended_us >= cleared.started_us}
         violations += [
