@@ -87,6 +87,15 @@ PREFETCH_MESSAGES = 128
 PREFETCH_BYTES = 1024 * 1024
 """Bytes that one read may bring ahead of demand."""
 
+PORTION_BYTES = 16 * 1024 * 1024
+"""Bytes of bodies that a receive reads in one go; a large batch of large messages is read in several."""
+
+FIRST_BODY_BYTES = 128 * 1024
+"""What a server takes for the size of a queue's messages before it has seen one: 128 of them in its first portion."""
+
+RECEIVE_BYTES = 64 * 1024 * 1024
+"""Bytes after which a group of receives takes what it has, be it less than was asked for."""
+
 EXAMINED_BUCKETS = 4
 """Buckets that one receive looks into for messages that have become visible again."""
 

@@ -8,9 +8,13 @@ from angelhair.clock import Moment
 
 
 class StillClock:
-    def __init__(self) -> None:
-        # Near the store's clock: a server whose clock is wrong asks the store for the time with every put.
-        self.wall_ms = time.time_ns() // 1_000_000
+    def __init__(self, wall_ms: int = 1_700_000_000_000) -> None:
+        self.wall_ms = wall_ms
+
+    @classmethod
+    def at_present(cls) -> StillClock:
+        """Near the clock of a real store: a server whose clock is wrong asks that one for the time with every put."""
+        return cls(time.time_ns() // 1_000_000)
 
     def now(self) -> Moment:
         return Moment(self.wall_ms, self.wall_ms)

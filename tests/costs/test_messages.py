@@ -104,7 +104,7 @@ def test_with_64_clients_a_tenth_of_a_conditional_write_and_of_a_read_at_most(op
 
 def test_a_lone_put_is_one_conditional_write_one_blind_write_and_one_read(opening: Opening, tmp_path: Path) -> None:
     async def test(store: Store) -> None:
-        server = Server(store, StillClock())
+        server = Server(store, StillClock.at_present())
         await server.create(SETTINGS)
         await server.put(1)
         confirmed, counts = await server.counted(server.put(1))
@@ -117,7 +117,7 @@ def test_a_lone_put_is_one_conditional_write_one_blind_write_and_one_read(openin
 
 def test_a_lone_ack_is_one_conditional_write(opening: Opening, tmp_path: Path) -> None:
     async def test(store: Store) -> None:
-        server = Server(store, StillClock())
+        server = Server(store, StillClock.at_present())
         await server.create(SETTINGS)
         await server.put(1)
         receipts = await server.receive(1)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from angelhair import limits
 from angelhair.engine import catalog, places
 from angelhair.engine.bucketed.lane import pointer_marks
+from angelhair.engine.schema import BODIES, STATES
 from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Store
+from angelhair.engine.store import Applied, Change, Partition, Row, RowChange, Span, Store
 
 
 async def bury_step(store: Store) -> bool:
@@ -72,9 +74,21 @@ async def _drop_portion(store: Store, incarnation: str, lane: int, bucket_size: 
     gone = []
     for bucket in range(marks.dropped, last):
         gone += [places.bodies(incarnation, lane, bucket), places.states(incarnation, lane, bucket)]
-    newest = places.wake_period(marks.wake_raised) + 1
-    gone += [places.wakes(incarnation, lane, period) for period in range(marks.wake_dropped, newest + 1)]
+    periods = await _wake_periods(store, gone)
+    newest = places.wake_period(marks.wake_raised + places.wake_slot(limits.LOOK_AGAIN_MAXIMUM_MS)) + 1
+    periods.update(range(marks.wake_dropped, newest + 1))
+    gone += [places.wakes(incarnation, lane, period) for period in sorted(periods)]
     if all(outcome is None for outcome in await store.drop(gone)):
         row = RowChange("dropped", {"value": marks.dropped}, {"value": last})
         await change_one(store, Change(places.pointers(incarnation, lane), [row]))
     return True
+
+
+async def _wake_periods(store: Store, buckets: Sequence[Partition]) -> set[int]:
+    """Where the wake rows of these buckets may lie: a delay or a time-out can reach years ahead."""
+    columns = {BODIES: ("visible_from",), STATES: ("visible_at",)}
+    found = await store.read([Span(partition, columns=columns[partition.table]) for partition in buckets])
+    times = [value for part in found for row in part.rows for value in row.values.values() if isinstance(value, int)]
+    periods = {places.wake_period(places.wake_slot(time)) for time in times}
+    # Clocks differ a little, and entries that the marks had passed were written again above them.
+    return {period + step for period in periods for step in (-1, 0, 1)}

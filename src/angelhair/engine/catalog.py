@@ -65,12 +65,17 @@ async def load(store: Reading, account: str, name: str) -> Queue | None:
 
 async def list_names(store: Store, account: str, prefix: str, after: str | None, most: int) -> tuple[list[str], bool]:
     """Names in order, from the one after `after` on; and whether there are more."""
-    first = max(prefix, after + "\x00" if after is not None else "") or None
     last = prefix + "\U0010ffff" if prefix else None
-    (found,) = await store.read(
-        [Span(places.account_queues(account), first, last, min(most, limits.LIST_QUEUES), ("status",))]
-    )
-    return [str(row.key) for row in found.rows if row.values.get("status") == ACTIVE], found.more
+    names: list[str] = []
+    more = True
+    while more and len(names) <= most:
+        first = max(prefix, after + "\x00" if after is not None else "") or None
+        limit = most + 1 - len(names)
+        (found,) = await store.read([Span(places.account_queues(account), first, last, limit, ("status",))])
+        names += [str(row.key) for row in found.rows if row.values.get("status") == ACTIVE]
+        more = found.more
+        after = str(found.rows[-1].key) if found.rows else after
+    return names[:most], len(names) > most
 
 
 async def create(

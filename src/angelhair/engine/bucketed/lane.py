@@ -127,7 +127,19 @@ class LaneView:
     """Whether the last look came as far as the present."""
     index_seen: set[tuple[int, int, str, int]] = field(default_factory=set)
     """Rows of the wake index that the last look brought."""
-    average_body_bytes: int = 1024
+    typical_body_bytes: int | None = None
+    """None before the first. Follows large bodies at once and small ones slowly: it decides how much is read."""
+
+    @property
+    def portion(self) -> int:
+        """How many messages are read into memory at once."""
+        return max(1, limits.PORTION_BYTES // (self.typical_body_bytes or limits.FIRST_BODY_BYTES))
+
+    def note_size(self, body_bytes: int) -> None:
+        typical = self.typical_body_bytes or body_bytes
+        # Large ones count at once: a read that is too large costs memory, one that is too small only a round trip.
+        weight = 2 if body_bytes > typical else 16
+        self.typical_body_bytes = max(1, typical + (body_bytes - typical) // weight)
 
     def schedule(self, bucket: int, at_monotonic_ms: int) -> None:
         earliest = self.scheduled.get(bucket)

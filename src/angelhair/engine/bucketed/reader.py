@@ -20,7 +20,7 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
     """Brings candidates from the open buckets into the view, ahead of demand if bodies are small."""
     view = lane.view
     await _open_buckets(lane, marks)
-    ahead = min(limits.PREFETCH_MESSAGES, limits.PREFETCH_BYTES // max(view.average_body_bytes, 1))
+    ahead = min(limits.PREFETCH_MESSAGES, limits.PREFETCH_BYTES // (view.typical_body_bytes or limits.FIRST_BODY_BYTES))
     wanted = max(needed, ahead)
     for bucket, opened in sorted(view.open.items()):
         spans = _spans(lane, marks, bucket, opened, wanted, now)
@@ -124,13 +124,13 @@ def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment
     enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
     attributes, origin = values.get("attributes"), values.get("origin")
     assert isinstance(enqueued_at, int) and isinstance(body, bytes)
+    lane.view.note_size(len(body))
     if isinstance(visible_from, int) and visible_from > now.wall_ms:
         remaining = min(visible_from - now.wall_ms, visible_from - enqueued_at)
         lane.view.watch(number, -1, now)
         lane.view.schedule(bucket, now.monotonic_ms + remaining)
         return 0
     view = lane.view
-    view.average_body_bytes = (view.average_body_bytes * 15 + len(body)) // 16
     candidate = Candidate(
         number,
         None,

@@ -7,7 +7,8 @@ candidates, one conditional write per bucket to claim them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -43,19 +44,25 @@ async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, 
     """Serves the group from this lane as far as it goes. Raises only what concerns the whole group."""
     marks = await read_marks(lane)
     await wake.look_for_due(lane, marks, now)
-    for attempt in range(limits.RECEIVE_ROUNDS):
-        needed = sum(waiting.missing for waiting in group)
-        if needed <= 0:
-            break
-        if attempt:
-            marks = await read_marks(lane)
-        found = await _find(lane, marks, needed, now, expiring)
+    rounds = limits.RECEIVE_ROUNDS
+    while rounds and (needed := sum(waiting.missing for waiting in group)) and _room(group):
+        portion = min(needed, lane.view.portion)
+        found = await _find(lane, marks, portion, now, expiring)
         if not found:
             break
         lost = await _serve(lane, group, found, identities.fresh(), lane.clock.now())
-        if not lost:
+        if any(waiting.error is not None for waiting in group) or (not lost and len(found) < portion):
             break
+        if lost:
+            rounds -= 1
+            marks = await read_marks(lane)
     await close_passed(lane, marks, now)
+
+
+def _room(group: Sequence[Waiting]) -> bool:
+    """Whether what was found so far leaves room in memory for more."""
+    found = sum(len(delivery.body) for waiting in group for delivery in waiting.deliveries)
+    return found < limits.RECEIVE_BYTES
 
 
 async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bool) -> list[tuple[int, Candidate]]:
@@ -192,31 +199,31 @@ def _collect(bodies: dict[int, dict[str, Value]], rows: Sequence[Row], states: S
             bodies[int(row.key)] = values
 
 
+def _content(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "body": row.get("body"),
+        "attributes": row.get("attributes"),
+        "enqueued_at": row.get("enqueued_at") or 0,
+        "origin": row.get("origin"),
+    }
+
+
 def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment) -> Delivery | None:
     candidate = wish.candidate
-    body, attributes, origin, enqueued_at = (
-        candidate.body,
-        candidate.attributes,
-        candidate.origin,
-        candidate.enqueued_at,
-    )
-    if body is None:
-        if row is None:
+    if candidate.body is None:
+        candidate = candidate._replace(**_content(row or {}))
+        if candidate.body is None:
             return None
-        body = row.get("body")  # type: ignore[assignment]
-        attributes, origin = row.get("attributes"), row.get("origin")  # type: ignore[assignment]
-        enqueued_at = row.get("enqueued_at") or 0  # type: ignore[assignment]
-        if body is None:
-            return None
+        lane.view.note_size(len(candidate.body))
     delivery = (candidate.delivery or 0) + 1
     return Delivery(
         MessageId(lane.number, candidate.number),
         receipts.encode(lane.incarnation, lane.secret, lane.number, candidate.number, delivery),
-        body,
-        attributes,
+        candidate.body,
+        candidate.attributes,
         delivery,
-        enqueued_at,
+        candidate.enqueued_at,
         candidate.first_delivered_at if candidate.first_delivered_at is not None else now.wall_ms,
         now.wall_ms + wish.visibility_ms,
-        origin,
+        candidate.origin,
     )
