@@ -96,6 +96,9 @@ class Identities:
     def fresh(self) -> str:
         return f"{next(self._numbers):016x}{self._end}"
 
+    def secret(self) -> bytes:
+        return bytes.fromhex(self.fresh())
+
 
 @dataclass
 class Session:

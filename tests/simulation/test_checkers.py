@@ -47,6 +47,13 @@ def acked(delivery: Delivered, at_s: float, outcome: str = CONFIRMED) -> Settled
     return Settled(delivery.queue, delivery.receipt, start_us, start_us + 1_000, outcome)
 
 
+def note_ack(history: History, ack: Settled) -> None:
+    """As the store saw it: what was confirmed happened."""
+    history.asked_acks[ack.receipt] += 1
+    if ack.outcome == CONFIRMED:
+        history.true_acks.add(ack.receipt)
+
+
 def clean() -> History:
     """Messages of every fate: acked at once, at the second delivery, twice, after an extension, moved, unheard of."""
     history = History(operations=20)
@@ -65,6 +72,8 @@ def clean() -> History:
         acked(once, 2.5), acked(once, 2.6), acked(late, 13.5), acked(again, 14, REFUSED), acked(extended, 15),
         acked(moved, 41), acked(keyed, 4), acked(unknown, 4, UNKNOWN), acked(delayed, 7),
     ]
+    for ack in history.acks:
+        note_ack(history, ack)
     history.heard = {(delivery.queue, delivery.body) for delivery in history.deliveries}
     return history
 
@@ -99,6 +108,7 @@ def receipt_twice(history: History) -> None:
 
 def stale_receipt_wins(history: History) -> None:
     history.acks.append(acked(history.deliveries[1], 14))
+    note_ack(history, history.acks[-1])
 
 
 def delivered_after_its_ack(history: History) -> None:
@@ -143,6 +153,24 @@ def arrived_twice(history: History) -> None:
 
 def acked_and_moved(history: History) -> None:
     history.acks.append(acked(history.deliveries[6], 39))
+    note_ack(history, history.acks[-1])
+
+
+def called_invalid(history: History) -> None:
+    history.bad_receipts.append("a receipt that was issued")
+
+
+def confirmed_and_never_done(history: History) -> None:
+    history.true_acks.discard(history.acks[0].receipt)
+
+
+def denied_and_done(history: History) -> None:
+    delivery = delivered(9, 3)
+    history.deliveries.append(delivery)
+    history.heard.add(("work", "m9"))
+    history.acks.append(replace(acked(delivery, 4, REFUSED), denied=True))
+    note_ack(history, history.acks[-1])
+    history.true_acks.add(delivery.receipt)
 
 
 def from_the_deleted_queue(history: History) -> None:
@@ -169,6 +197,9 @@ PLANTED: list[tuple[Callable[[History], None], str]] = [
     (arrived_twice, "dead_letters"),
     (acked_and_moved, "dead_letters"),
     (from_the_deleted_queue, "incarnations"),
+    (called_invalid, "unique_receipts"),
+    (confirmed_and_never_done, "true_acks"),
+    (denied_and_done, "true_acks"),
 ]
 
 
@@ -204,7 +235,17 @@ def asked_for_before_the_ack(history: History) -> None:
     history.deliveries[0] = replace(history.deliveries[0], visibility_ms=0)
 
 
-@pytest.mark.parametrize("plant", [purged, redelivered_within_the_clocks_error, asked_for_before_the_ack])
+def denied_once_and_done_by_another_try(history: History) -> None:
+    denied_and_done(history)
+    history.asked_acks[history.acks[-1].receipt] += 1
+
+
+EXPLAINED = [
+    purged, redelivered_within_the_clocks_error, asked_for_before_the_ack, denied_once_and_done_by_another_try,
+]
+
+
+@pytest.mark.parametrize("plant", EXPLAINED)
 def test_what_a_fault_explains_is_no_violation(plant: Callable[[History], None]) -> None:
     history = clean()
     plant(history)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from angelhair import limits
@@ -32,7 +32,7 @@ class Queue:
     account: str
     name: str
     incarnation: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     settings: QueueSettings
     lanes: Mapping[int, str]
     lanes_made: int
@@ -97,7 +97,7 @@ async def create(
             account,
             name,
             identities.fresh(),
-            bytes.fromhex(identities.fresh()),
+            identities.secret(),
             settings,
             dict.fromkeys(range(settings.lanes), OPEN),
             settings.lanes,
@@ -265,9 +265,9 @@ async def replace_queue(
 
 def _same_or_raise(existing: Queue, settings: QueueSettings) -> Queue:
     differing = tuple(
-        field.name
-        for field in fields(settings)
-        if getattr(existing.settings, field.name) != getattr(settings, field.name)
+        setting.name
+        for setting in fields(settings)
+        if getattr(existing.settings, setting.name) != getattr(settings, setting.name)
     )
     if differing:
         raise QueueExists(existing.account, existing.name, differing)

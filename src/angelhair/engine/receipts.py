@@ -15,9 +15,9 @@ from typing import NamedTuple
 from angelhair.errors import InvalidReceipt
 
 _FORMAT = struct.Struct(">B8sHqI")
-_SIGNATURE_BYTES = 10
+SIGNATURE_BYTES = 10
 _VERSION = 1
-_LENGTH = (_FORMAT.size + _SIGNATURE_BYTES) * 4 // 3
+_LENGTH = (_FORMAT.size + SIGNATURE_BYTES) * 4 // 3
 """Both parts together are a multiple of three bytes: no padding."""
 
 
@@ -51,4 +51,4 @@ def decode(incarnation: str, secret: bytes, text: str) -> Receipt:
 
 
 def _signature(secret: bytes, content: bytes) -> bytes:
-    return hashlib.blake2b(content, key=secret, digest_size=_SIGNATURE_BYTES).digest()
+    return hashlib.blake2b(content, key=secret, digest_size=SIGNATURE_BYTES).digest()

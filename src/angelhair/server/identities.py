@@ -13,3 +13,6 @@ class RandomIdentities:
 
     def fresh(self) -> str:
         return f"{next(self._numbers):016x}{self._beginning}"
+
+    def secret(self) -> bytes:
+        return secrets.token_bytes(16)

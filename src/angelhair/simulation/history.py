@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 CONFIRMED, UNKNOWN, REFUSED = "confirmed", "unknown", "refused"
@@ -52,6 +53,8 @@ class Settled:
     started_us: int
     ended_us: int
     outcome: str
+    denied: bool = False
+    """It was said not to have happened, and not because the receipt was no good."""
 
 
 @dataclass(slots=True)
@@ -82,6 +85,12 @@ class History:
     cleared: list[Cleared] = field(default_factory=list)
     heard: set[tuple[str, str]] = field(default_factory=set)
     """(queue, body) of what consumers received."""
+    asked_acks: Counter[str] = field(default_factory=Counter)
+    """How often a receipt was sent in, answered or not."""
+    true_acks: set[str] = field(default_factory=set)
+    """The receipts of those acks that took effect in the store, whatever was answered."""
+    bad_receipts: list[str] = field(default_factory=list)
+    """Receipts that were issued and are said to be forged."""
     operations: int = 0
     putting: int = 0
     """Puts that servers are still at work on."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable, Sequence
 
-from angelhair.engine import places
+from angelhair.engine import places, receipts
 from angelhair.engine.bucketed.ack import ACKED
 from angelhair.engine.bucketed.examine import MOVING
 from angelhair.engine.bucketed.lane import Marks, pointer_marks
@@ -14,6 +15,7 @@ from angelhair.engine.store import Change, Partition, Slice, Span, Value
 from angelhair.engine.transfer import MOVED
 from angelhair.model import QueueSettings
 from angelhair.simulation.cluster import Cluster
+from angelhair.simulation.history import Delivered
 
 RISING = ("next_id", "reader", "final", "settled", "floor", "dropped", "purged", "archived", "wake_dropped")
 ORDER = (("floor", "repair"), ("repair", "settled"), ("settled", "final"), ("final", "reader"), ("dropped", "floor"))
@@ -107,18 +109,34 @@ class AckWitness:
         self._cluster = cluster
         self.acked: set[str] = set()
         """Names of the messages."""
+        self._contents: set[bytes] = set()
+        """What the receipts say that were acked with."""
         cluster.change_listener = self._see
+
+    def receipts_of(self, deliveries: Iterable[Delivered]) -> set[str]:
+        return {delivery.receipt for delivery in deliveries if _content(delivery.receipt) in self._contents}
 
     def _see(self, change: Change) -> None:
         if change.partition.table is not STATES:
             return
         for row in change.rows:
             if row.values and row.values.get("settled") == ACKED:
+                incarnation, lane, _ = change.partition.key.split(".")
+                number, delivery = row.key, row.expect.get("delivery")
+                assert isinstance(number, int)
+                # A right engine always tests the delivery; what a broken one did without is no ack of any receipt.
+                delivery = delivery if isinstance(delivery, int) else 0
+                self._contents.add(_content(receipts.encode(incarnation, b"", int(lane), number, delivery)))
                 bodies = self._cluster.state(Partition(BODIES, change.partition.key))
                 self.acked.update(
                     _first_word(found.values["body"])
                     for found in self._cluster.read(bodies, row.key, row.key, None, 1)
                 )
+
+
+def _content(receipt: str) -> bytes:
+    """What a receipt says, without its signature."""
+    return urlsafe_b64decode(receipt)[: -receipts.SIGNATURE_BYTES]
 
 
 def _first_word(body: Value) -> str:

@@ -84,6 +84,7 @@ def _play(world: World, variation: Variation) -> Outcome:
     _drain(world, clients, variation, inspector, history, witness.acked)
     world.run_until_done(watcher.spawn(inspector.look()))
     history.mark_faults += inspector.faults
+    history.true_acks = witness.receipts_of(history.deliveries)
     history.largest_skew_us = world.worst_skew_us
     redriven = world.run_until_done(watcher.spawn(moved_bodies(Truth(world.cluster), ACCOUNT, DEAD)))
     return Outcome(

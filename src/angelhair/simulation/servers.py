@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from angelhair.batching.batching import Batching
 from angelhair.engine.engine import Engine, PutOutcome
-from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError
+from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError, Unavailable
 from angelhair.model import Ask, Delivery, MessageId, NewMessage
 from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Delivered, History, Put, Settled
 from angelhair.simulation.process import Process
@@ -72,7 +72,8 @@ class Server:
         started_us = self._world.now_us
         outcomes = await self.batching.ack(ACCOUNT, queue, receipts)
         for receipt, outcome in zip(receipts, outcomes, strict=True):
-            self._history.acks.append(Settled(queue, receipt, started_us, self._world.now_us, judged(outcome)))
+            denied = isinstance(outcome, Unavailable)
+            self._history.acks.append(Settled(queue, receipt, started_us, self._world.now_us, judged(outcome), denied))
         return outcomes
 
     async def change(self, queue: str, receipt: str, visibility_ms: int | None, body: bytes | None) -> None:

@@ -173,3 +173,6 @@ class SimulatedIdentities:
     def fresh(self) -> str:
         self._number += 1
         return f"{self._random.getrandbits(64):016x}{self._number:016x}"
+
+    def secret(self) -> bytes:
+        return self._random.randbytes(16)

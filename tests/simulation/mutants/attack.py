@@ -39,6 +39,9 @@ class Counting:
     def fresh(self) -> str:
         return f"{next(self._numbers):032x}"
 
+    def secret(self) -> bytes:
+        return bytes.fromhex(self.fresh())
+
 
 class World:
     """Two servers on one store. The second one's machine is suspended, clocks and all, while the first one works."""

@@ -67,7 +67,7 @@ QUEUES = (
                 "Queue(account, name, (name.encode().hex() * 16)[:32],",
             ),
         ),
-        ("incarnations", "total_queue", "drains", "ack_finality", "marks"),
+        ("incarnations", "total_queue", "drains", "ack_finality", "marks", "unique_receipts"),
     ),
     Mutant(
         "sealed lane forgotten too soon",
@@ -90,7 +90,7 @@ QUEUES = (
                 "return [Unavailable() if isinstance(outcome, OutcomeUnknown) else outcome for outcome in outcomes]",
             ),
         ),
-        ("drains",),
+        ("true_acks", "drains"),
     ),
     Mutant(
         "conditional write of unknown outcome believed",

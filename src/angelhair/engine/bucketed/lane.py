@@ -196,7 +196,7 @@ class Lane:
     account: str
     queue: str
     incarnation: str
-    secret: bytes
+    secret: bytes = field(repr=False)
     settings: QueueSettings
     number: int
     sealed: bool
