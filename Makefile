@@ -1,7 +1,10 @@
 # Everything that is done with this repository. `make` alone lists it.
 #
-# Needed beforehand: Python >= 3.11 with venv, make, and for the tests on a real Cassandra also Java 17 and Maven.
-# Nothing has to be installed by hand: what is needed lands in .venv, .serve and .cache, all of them disposable.
+# Needed beforehand: Python >= 3.11 with venv, and make. A real Cassandra needs Java 17 too, and Maven to fetch it.
+# Nothing else has to be installed by hand. What is needed lands in .venv, .serve and .cache here, and outside of this
+# directory in three places: Cassandra's jars in ~/.cache/angelhair (ANGELHAIR_CACHE=/a/directory moves them), what Maven
+# and pip keep of their own in ~/.m2 and ~/.cache/pip, and the data of running nodes in the temporary directory, until
+# they stop. All of it is disposable.
 
 PYTHON ?= python3
 SEEDS  ?= 2000
@@ -43,7 +46,7 @@ setup: .venv/.ready ## everything for development, in .venv; the command is .ven
 	@touch $@
 	@echo "setup: done; try .venv/bin/angelhair --help"
 
-serve: .serve/.ready ## a told tour on the embedded store; installs only what serving needs
+serve: .serve/.ready ## a narrated tour on one SQLite file; installs only what serving needs
 	@.serve/bin/python scripts/run.py tour $(ARGS)
 
 .serve/.ready: requirements/serve.txt | need-python
@@ -58,9 +61,9 @@ need-python:
 
 need-java:
 	@java -version 2>&1 | grep -q 'version "17' || { \
-	  echo "the tests on a real Cassandra need Java 17 as 'java' on the path" >&2; exit 1; }
+	  echo "a real Cassandra needs Java 17, as 'java' on the path" >&2; exit 1; }
 	@command -v mvn >/dev/null || { \
-	  echo "the tests on a real Cassandra need Maven as 'mvn' on the path, to fetch Cassandra" >&2; exit 1; }
+	  echo "a real Cassandra is fetched by Maven, as 'mvn' on the path" >&2; exit 1; }
 
 # --- checks and tests -----------------------------------------------------------------------------------------------
 
@@ -76,11 +79,11 @@ test: need-java check forget-coverage test-quick test-simulation test-cluster co
 forget-coverage:
 	@rm -f .coverage .coverage.*
 
-test-quick: setup ## unit, contract, scenario and promise tests on memory and SQLite
+test-quick: setup ## unit, contract, scenarios, promises, costs, killed and attacks, on memory and SQLite
 	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(PYTEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
 
-test-simulation: setup ## tests of the simulator and its mutants, then SEEDS seeds
-	# Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
+# Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
+test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds
 	$(STAGE) "simulator and mutants" $(PYTEST) -n $(WORKERS) tests/simulation
 	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
 
@@ -100,10 +103,10 @@ coverage: setup ## joins what the stages just measured; branch coverage of the e
 simulate: setup ## SEEDS=n simulated worlds full of faults (default 2000)
 	@$(BIN)/angelhair simulate --seeds $(SEEDS) $(ARGS)
 
-prove: setup need-java ## the long proofs; writes a dated report under docs/proof
+prove: setup need-java ## the long proofs, which take hours; writes a dated report under docs/proof
 	@$(BIN)/python -m bench.prove $(ARGS)
 
-bench: setup ## benchmarks
+bench: setup ## how many messages a second; writes a dated report under docs/benchmarks
 	@$(BIN)/python -m bench $(ARGS)
 
 cassandra: setup need-java ## NODES=n real Cassandra nodes (1 or 3) on 127.0.0.x, until interrupted
@@ -118,7 +121,7 @@ lock: need-python ## pins requirements/*.txt with hashes; newest versions with A
 	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server \
 	  --build-deps-for editable $(ARGS)
 
-clean: ## removes both environments and all caches; keeps .cache, where Cassandra's jars are
+clean: ## removes both environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair
 	rm -rf .venv .serve .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
 	  build dist
 	find . -path ./.cache -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

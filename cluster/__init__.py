@@ -1,4 +1,4 @@
-"""A real Cassandra on loopback, for tests, proofs and for trying things out: `python -m cluster --nodes 3`.
+"""A real Cassandra on loopback, for tests, proofs and for trying things out: `make cassandra NODES=3`.
 
     with CassandraCluster(nodes=3) as cassandra:
         cassandra.contact_points        # ["127.0.0.1", "127.0.0.2", "127.0.0.3"]

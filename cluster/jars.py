@@ -1,4 +1,5 @@
-"""Gets Cassandra's jars through Maven, once, and keeps them between runs."""
+"""Gets Cassandra's jars through Maven, once, and keeps them between runs: in ~/.cache/angelhair, or where the
+environment variable ANGELHAIR_CACHE says. Maven keeps copies of its own, as it always does, in ~/.m2."""
 
 from __future__ import annotations
 
@@ -38,14 +39,14 @@ def java_command() -> str:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
-        raise ComponentMissing(f"Cassandra {CASSANDRA_VERSION} needs Java 17, and there is no `java` on this machine")
+        raise ComponentMissing("a real Cassandra needs Java 17, and there is no `java` on this machine")
     said = subprocess.run(
         [java, "-version"], check=False, capture_output=True, text=True, timeout=JAVA_VERSION_TIMEOUT_SECONDS
     )
     found = re.search(r'version "(\d+)', said.stderr + said.stdout)
     if found is None or int(found.group(1)) not in SUPPORTED_JAVA_VERSIONS:
         version = found.group(1) if found else "of an unknown version"
-        raise ComponentMissing(f"Cassandra {CASSANDRA_VERSION} runs on Java 17 (or 11); {java} is {version}")
+        raise ComponentMissing(f"a real Cassandra needs Java 17; {java} is {version}")
     return java
 
 

@@ -2,7 +2,8 @@
 
 With `commitlog_sync: batch` none may be. `periodic`, Cassandra's default, is the control: it must lose some, or the
 experiment would not show anything. It does not in every round: only what all replicas wrote after their last mark in
-the log, at most 100 ms before, is lost. So the control goes on until it has. `python -m cluster.killing` does both.
+the log, at most 100 ms before, is lost. So the control goes on until it has.
+`.venv/bin/python -m cluster.killing` does both.
 """
 
 from __future__ import annotations

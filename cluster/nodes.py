@@ -179,7 +179,10 @@ class CassandraCluster:
         """Starts all nodes that do not run, at the same time, and returns when every one sees every other."""
         for node in self._nodes:
             if not node.running and node.answers():
-                raise ClusterFailed(f"something else answers on {node.address}:{CQL_PORT}; take another first address")
+                raise ClusterFailed(
+                    f"something else answers on {node.address}:{CQL_PORT}, perhaps another cluster of yours. "
+                    "Stop it, or take other addresses, such as make cassandra ARGS='--first-address 11'"
+                )
         for node in self._nodes:
             node.start()
         self.wait_until_ready()

@@ -1,4 +1,4 @@
-"""`python -m cluster.tour`: the store's verbs on a running Cassandra, told step by step."""
+"""`.venv/bin/python -m cluster.tour`: the store's verbs on a running Cassandra, told step by step."""
 
 from __future__ import annotations
 

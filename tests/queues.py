@@ -13,7 +13,7 @@ import asyncio
 import inspect
 import itertools
 import uuid
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -198,7 +198,7 @@ class World:
         slices = await self.store.read([Span(partition) for partition in ordered]) if ordered else []
         return {
             (partition.table.name, partition.key): (
-                dict(found.flags), {row.key: dict(row.values) for row in found.rows}
+                dict(found.flags), {row.key: _said(row.values) for row in found.rows}
             )
             for partition, found in zip(ordered, slices, strict=True)
             if found.rows or any(value is not None for value in found.flags.values())
@@ -273,6 +273,11 @@ class Server:
             if not await self.engine.bury_step():
                 return
         raise AssertionError("the graveyard never empties")
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A column that is not there and one that is None are the same thing."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def succeeded(outcome: Any) -> Any:

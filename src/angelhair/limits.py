@@ -188,6 +188,10 @@ DROP_BUCKETS = 32
 GRAVES = 16
 """Deleted queues that one step looks at."""
 
+DELETED_MARK_SECONDS = 30 * 86_400
+"""How long the mark stays that a lane was deleted, after all else of it is gone. What a network, a hint or a suspended
+machine brings later than that finds nobody who still remembers the lane."""
+
 GRAVE_PATIENCE_MS = 600_000
 """How long a deletion may take before somebody else finishes it, or takes its note for a mistake."""
 

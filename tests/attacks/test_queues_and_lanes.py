@@ -71,8 +71,8 @@ async def test_a_lane_that_is_made_late_swallows_nothing() -> None:
     """A copy of the making of a lane lands after that lane was sealed, drained and forgotten, while a putter sleeps.
     The naive engine found fresh marks in the forgotten lane, and confirmed a message that nobody would read."""
 
-    def writes_a_body_into_lane_1(writes: Sequence[Write]) -> bool:
-        return any(write.partition.table is BODIES and ".1." in write.partition.key for write in writes)
+    def writes_a_body_into_a_new_lane(writes: Sequence[Write]) -> bool:
+        return any(write.partition.table is BODIES and ".0." not in write.partition.key for write in writes)
 
     clock, store = new_world()
     changing_store, sleepy_store = HookedStore(store), HookedStore(store)
@@ -82,7 +82,7 @@ async def test_a_lane_that_is_made_late_swallows_nothing() -> None:
     late = LandsLate(on(POINTERS))
     changing_store.hooks["change"] = late
     await changing.change_queue("shop", "jobs", {"lanes": 2})
-    halt = Halt(writes_a_body_into_lane_1)
+    halt = Halt(writes_a_body_into_a_new_lane)
     sleepy_store.hooks["write"] = halt
     first = asyncio.create_task(sleepy.put("shop", "jobs", [NewMessage(b"first")]))
     await asyncio.sleep(0)

@@ -43,7 +43,7 @@ def test_rows_01_and_02_an_unsafe_node_is_named_with_what_to_change() -> None:
         created = asyncio.run(create_keyspace(settings))
         found = asyncio.run(_with_session(settings, lambda session, _: inspect_nodes(session, SystemClock())))
     assert len(created) == 1
-    assert "1 copies in data centre datacenter1" in created[0]
+    assert "1 copy in data centre datacenter1" in created[0]
     assert len(found) == 2
     assert "node 127.0.0.11 has paxos_variant v1: set it to v2" in found[0]
     assert "node 127.0.0.11 has commitlog_sync periodic: CONFIRMED MESSAGES ARE LOST" in found[1]

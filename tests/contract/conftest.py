@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterator
 
@@ -15,6 +16,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--store", metavar="PACKAGE.MODULE:FACTORY", help="run the contract against this store and no other"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A store that cannot be found is said in one line, before anything is collected."""
+    address = config.getoption("--store", default=None)
+    if address is None:
+        return
+    module, _, name = address.partition(":")
+    if not module or not name:
+        raise pytest.UsageError(f"--store wants package.module:factory, not {address!r}")
+    try:
+        found = importlib.import_module(module)
+    except ImportError as error:
+        raise pytest.UsageError(
+            f"--store: {module!r} cannot be imported ({error}); is the package installed in this environment?"
+        ) from error
+    if not callable(getattr(found, name, None)):
+        raise pytest.UsageError(f"--store: module {module!r} has no factory {name!r}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

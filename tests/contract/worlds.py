@@ -1,7 +1,7 @@
 """The stores under the contract, each in a world that can run it: who opens it, who drives it, how time passes.
 
-A new store is one line in `WORLDS`. A store outside this repository needs no line: `pytest tests/contract --store
-package.module:factory` runs the whole suite against what the factory opens (docs/write-your-own-store.md).
+A new store is one line in `WORLDS`. A store outside this repository needs no line: `.venv/bin/pytest tests/contract
+--store package.module:factory` runs the whole suite against what the factory opens (docs/write-your-own-store.md).
 """
 
 from __future__ import annotations

@@ -285,7 +285,11 @@ async def test_r06_abandoned_deletion_is_finished_by_the_gravedigger(world: Worl
     world.wait(limits.GRAVE_PATIENCE_MS)
     await other.bury()
     other.store.touched.update(server.store.touched)
-    assert [key for key in await world.dump() if key[0] in ("bodies", "states", "queues", "sequences")] == []
+    left = await world.dump()
+    assert [key for key in left if key[0] in ("bodies", "states", "queues")] == []
+    # The mark that the lane was deleted stays for a month, in the way of a creation that lands late.
+    marks = [rows for (table, _), (_, rows) in left.items() if table == "sequences"]
+    assert marks == [{"ids": {"next": 0, "deleted": 1}}]
 
 
 async def test_r06_grave_of_a_queue_that_lives_buries_nothing(world: World) -> None:

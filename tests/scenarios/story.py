@@ -1,13 +1,15 @@
 """The language of the stories: what each sentence does, and what it answers. docs/scenarios.md tells how to write one.
 
 A sentence is one line. Each is a regular expression and a coroutine in `SENTENCES`; a line that none of them knows is
-an error, so that a slip of the pen is not taken for prose.
+an error, so that a slip of the pen is not taken for prose. Whatever cannot be told names its file and line.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from angelhair.engine.puts import Reservation
@@ -30,10 +32,17 @@ WORDS = {
     "table": TABLE,
 }
 
+FOLDER = Path(__file__).parent
+WHERE_TO_LOOK = "the sentences that there are stand in docs/scenarios.md"
+
 Answer = list[str]
 Handler = Callable[..., Awaitable[Answer]]
 
 SENTENCES: list[tuple[re.Pattern[str], Handler]] = []
+
+
+class Slip(ValueError):
+    """A story cannot be told as it is written."""
 
 
 def sentence(pattern: str) -> Callable[[Handler], Handler]:
@@ -50,10 +59,37 @@ def sentence(pattern: str) -> Callable[[Handler], Handler]:
     return register
 
 
+def slips(name: str, text: str) -> Iterator[str]:
+    """Lines that were meant as sentences and would be read as prose."""
+    told = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.startswith(">"):
+            continue
+        if not re.match(r">>? \S", line):
+            yield f"{name}, line {number}: a sentence begins with '> ' or '>> ', and has words: {line!r}"
+        if line.startswith(">>") and not told:
+            yield f"{name}, line {number}: there is no sentence above that this one could happen in: {line!r}"
+        told = True
+
+
+def place(sentence: str) -> str:
+    """Where a sentence is written: its file and line, or files and lines if it is in several."""
+    found = [
+        f"{path.name}, line {number}"
+        for path in sorted(FOLDER.glob("*.txt"))
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.startswith(">") and line.lstrip(">").strip() == sentence
+    ]
+    return " or ".join(found) or "a story"
+
+
 class Story:
     """What has happened so far: servers by name, ids that were taken, receipts that consumers hold."""
 
     def __init__(self, world: World) -> None:
+        found = [slip for path in sorted(FOLDER.glob("*.txt")) for slip in slips(path.name, path.read_text())]
+        if found:
+            raise Slip("; ".join(found))
         self.world = world
         self.servers: dict[str, Server] = {}
         self.queues: list[str] = []
@@ -68,11 +104,22 @@ class Story:
         return self.servers[name]
 
     async def tell(self, line: str, meanwhile: Callable[[], Awaitable[None]] | None = None) -> Answer:
+        try:
+            return await self._tell(line, meanwhile)
+        except Slip as slip:
+            if slip.__cause__ is not None:
+                raise  # of a sentence inside this one, which has said where it stands
+            raise Slip(f"{place(line)}: {slip}") from slip
+
+    async def _tell(self, line: str, meanwhile: Callable[[], Awaitable[None]] | None) -> Answer:
         for pattern, handler in SENTENCES:
             match = pattern.fullmatch(line)
             if match:
                 *groups, server = match.groups()
                 arguments: list[Any] = [self, self.server(server), *groups]
+                if ("meanwhile" in inspect.signature(handler).parameters) != (meanwhile is not None):
+                    wanted = "takes no" if meanwhile is not None else "wants"
+                    raise Slip(f"{line!r} {wanted} lines with '>> ' below it")
                 if meanwhile is not None:
                     arguments.append(meanwhile)
                 try:
@@ -83,11 +130,18 @@ class Story:
                     return ["failed: it may have happened, or may yet"]
                 except AngelhairError as error:
                     return [f"refused: {error}".replace(self.world.account, "this account")]
-        raise ValueError(f"no sentence reads {line!r}")
+        raise Slip(f"no sentence reads {line!r}; {WHERE_TO_LOOK}")
 
     def receipt(self, queue: str, identity: str, delivery: str | None) -> Delivery:
-        held = self.held[queue, identity]
-        return held[-1] if delivery is None else next(item for item in held if item.deliveries == int(delivery))
+        held = self.held.get((queue, identity), [])
+        if not held:
+            raise Slip(f"nobody has received {identity} of {queue}")
+        if delivery is None:
+            return held[-1]
+        for item in held:
+            if item.deliveries == int(delivery):
+                return item
+        raise Slip(f"nobody has received delivery {delivery} of {identity} of {queue}")
 
 
 def milliseconds(text: str) -> int:
@@ -113,7 +167,7 @@ def settings(text: str) -> dict[str, Any]:
     for part in re.split(r", | and ", text):
         found = [(match, setting) for pattern, setting in SETTINGS if (match := re.fullmatch(pattern, part))]
         if not found:
-            raise ValueError(f"no setting reads {part!r}")
+            raise Slip(f"no setting reads {part!r}; {WHERE_TO_LOOK}")
         for match, setting in found:
             chosen.update(setting(match))
     return chosen
@@ -165,7 +219,9 @@ async def reserve(story: Story, server: Server, count: str, name: str) -> Answer
 @sentence("producer writes <id> of <name>(?:, saying <text>)?")
 async def write(story: Story, server: Server, identity: str, name: str, text: str | None) -> Answer:
     message = NewMessage(text.encode() if text else b"-")
-    reservation = story.taken.pop((name, identity))
+    reservation = story.taken.pop((name, identity), None)
+    if reservation is None:
+        raise Slip(f"nobody has taken {identity} of {name}, or it is written already")
     lane = server.engine.memory.lane(reservation.queue, reservation.lane.number)
     (outcome,) = await server.engine.put_reserved(reservation._replace(lane=lane), [message])
     given = looking.reference(succeeded(outcome))
@@ -213,6 +269,8 @@ async def receive(story: Story, server: Server, name: str, count: str, hide: str
 async def ack(
     story: Story, server: Server, first: str, last: str | None, name: str, delivery: str | None
 ) -> Answer:
+    if last is not None and "-" in first + last:
+        raise Slip("a run of ids is of the first lane; ack those of other lanes one by one")
     identities = [first] if last is None else [str(number) for number in range(int(first), int(last) + 1)]
     outcomes = await server.ack(name, *(story.receipt(name, identity, delivery) for identity in identities))
     return list(dict.fromkeys("acked" if outcome is None else f"refused: {outcome}" for outcome in outcomes))
@@ -266,7 +324,8 @@ async def work(story: Story, _server: Server, names: str, duration: str | None) 
 
 @sentence("server <server> dies")
 async def die(story: Story, _server: Server, name: str) -> Answer:
-    del story.servers[name]
+    if story.servers.pop(name, None) is None:
+        raise Slip(f"there is no server {name} that could die")
     return []
 
 

@@ -1,6 +1,6 @@
 """Tells every story in this folder, on every store, and compares what happens with what is written there.
 
-`pytest tests/scenarios --record` writes what happens now into the files, to be read before it is committed.
+`.venv/bin/pytest tests/scenarios --record` writes what happens now into the files, to be read before it is committed.
 """
 
 from __future__ import annotations

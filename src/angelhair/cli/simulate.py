@@ -9,6 +9,7 @@ from typing import Any
 from angelhair.simulation.campaign import Campaign, play, replay_line
 from angelhair.simulation.run import run_seed
 
+DEFAULT_SEEDS = 200
 SHOWN_VIOLATIONS = 5
 
 
@@ -19,8 +20,8 @@ def add_to(commands: Any) -> None:
         description="Plays seeds of the simulated world: servers that crash, pause and have wrong clocks, a store that "
         "answers late or not at all. Ends with one line; exits with 1 when a promise was broken.",
     )
-    parser.add_argument("--seeds", type=int, default=200, metavar="N", help="how many seeds to play (default: 200)")
-    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="the first of them (default: 0)")
+    parser.add_argument("--seeds", type=int, metavar="N", help=f"how many seeds to play (default: {DEFAULT_SEEDS})")
+    parser.add_argument("--first", type=int, metavar="SEED", help="the first of them (default: 0)")
     parser.add_argument("--processes", type=int, metavar="N", help="how many at once (default: all cores)")
     parser.add_argument("--replay", type=int, metavar="SEED", help="play one seed and print every step")
     parser.add_argument("--quiet", action="store_true", help="with --replay: only the verdict")
@@ -29,11 +30,19 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.replay is not None:
+        for option in ("seeds", "first", "processes"):
+            if getattr(arguments, option) is not None:
+                return _refuse(f"--replay plays one seed; --{option} does not go with it")
         return replay(arguments.replay, arguments.quiet)
-    if arguments.seeds < 1:
-        print("angelhair simulate: --seeds must be at least 1", file=sys.stderr)
-        return 2
-    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    if arguments.quiet:
+        return _refuse("--quiet goes with --replay only")
+    count = DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds
+    if count < 1:
+        return _refuse("--seeds must be at least 1")
+    if arguments.processes is not None and arguments.processes < 1:
+        return _refuse("--processes must be at least 1")
+    first = arguments.first or 0
+    seeds = range(first, first + count)
     campaign = play(seeds, arguments.processes, _Progress(len(seeds)) if sys.stderr.isatty() else None)
     for seed, violations in sorted(campaign.failed.items()):
         for violation in violations[:SHOWN_VIOLATIONS]:
@@ -52,6 +61,11 @@ def replay(seed: int, quiet: bool) -> int:
         f"{len(judged.violations)} violations"
     )
     return 1 if judged.violations else 0
+
+
+def _refuse(why: str) -> int:
+    print(f"angelhair simulate: {why}", file=sys.stderr)
+    return 2
 
 
 class _Progress:

@@ -24,8 +24,6 @@ PAUSE_SECONDS = 1.5
 """Rest between two steps: long enough to read one, and nine of them stay under a quarter of a minute."""
 
 FILE_NAME = "angelhair.db"
-INTERRUPTED = 130
-"""What a shell reports for a command that was ended by Ctrl-C."""
 
 
 def add_to(commands: Any) -> None:
@@ -45,6 +43,9 @@ def add_to(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.data is not None and arguments.data.exists() and not arguments.data.is_dir():
+        print(f"angelhair tour: --data wants a directory, and {arguments.data} is a file", file=sys.stderr)
+        return 2
     colours = sys.stdout.isatty() and not arguments.plain and not os.environ.get("NO_COLOR")
     teller = Teller(sys.stdout, colours)
     time = SkippedTime() if arguments.fast else RealTime(PAUSE_SECONDS)
@@ -54,11 +55,11 @@ def run(arguments: argparse.Namespace) -> int:
     except NotAsTold as error:
         teller.failed(f"Not as told: {error}")
         return 1
+    except BrokenPipeError:
+        raise
     except (AngelhairError, OSError) as error:
         teller.failed(f"The tour could not go on: {type(error).__name__}: {error}")
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
     teller.say_what_next(arguments.data / FILE_NAME if arguments.data is not None else None)
     return 0
 

@@ -49,7 +49,7 @@ async def _bury(store: Store, grave: Row) -> None:
     for lane in lanes:
         if await _drop_portion(store, incarnation, lane, bucket_size):
             return
-    if await catalog.drop_lanes(store, incarnation, lanes):
+    if await catalog.forget_lanes(store, incarnation, lanes):
         await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {}, None)]))
 
 

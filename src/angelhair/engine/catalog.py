@@ -105,7 +105,8 @@ async def create(
             now.wall_ms,
             now.wall_ms,
         )
-        await make_lanes(store, queue.incarnation, list(queue.lanes))
+        if not await make_lanes(store, queue.incarnation, list(queue.lanes)):
+            continue
         row = RowChange(name, {"incarnation": None}, _values_of(queue))
         outcome = await change_one(store, Change(places.account_queues(account), [row]))
         if isinstance(outcome, Applied) or _incarnation_in(outcome, name) == queue.incarnation:
@@ -133,17 +134,18 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
         if settings.lanes > len(opened):
             new = list(range(made, made + settings.lanes - len(opened)))
             made += len(new)
-            await make_lanes(store, queue.incarnation, new)
+            if not await make_lanes(store, queue.incarnation, new):
+                # These numbers are spent: a copy of their making may land at any time.
+                spent = await replace_queue(store, queue, queue.settings, queue.lanes, made, now)
+                queue = spent or await _again(store, queue)
+                continue
             lanes.update(dict.fromkeys(new, OPEN))
         lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
         changed = await replace_queue(store, queue, settings, lanes, made, now)
         if changed is not None:
             await _seal(store, changed)
             return changed
-        again = await load(store, queue.account, queue.name)
-        if again is None or again.status != ACTIVE or again.incarnation != queue.incarnation:
-            raise QueueNotFound(queue.account, queue.name)
-        queue = again
+        queue = await _again(store, queue)
     raise Unavailable("the queue's settings are being changed by others all the time")
 
 
@@ -199,7 +201,19 @@ async def _dig_grave(store: Store, queue: Queue, now: Moment) -> None:
     expect_decided(await change_one(store, Change(places.GRAVEYARD, [RowChange(queue.incarnation, {}, values)])))
 
 
-async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> None:
+async def _again(store: Store, queue: Queue) -> Queue:
+    again = await load(store, queue.account, queue.name)
+    if again is None or again.status != ACTIVE or again.incarnation != queue.incarnation:
+        raise QueueNotFound(queue.account, queue.name)
+    return again
+
+
+async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:
+    """Sends the lanes' beginnings once. False when one may still be on its way: then nobody may use these lanes.
+
+    A copy that landed after the lanes had been used and buried would bring them back, empty, for a server that still
+    remembers them; and what that one put there nobody would read.
+    """
     slot = await store.time_ms() // limits.WAKE_SLOT_MS
     start = {"wake_raised": slot, "wake_done": slot, "wake_dropped": places.wake_period(slot)}
     changes = []
@@ -208,8 +222,23 @@ async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> No
         changes.append(Change(places.sequence(incarnation, lane), [row]))
         rows = [RowChange(name, {"value": None}, {"value": start.get(name, 0)}) for name in POINTER_NAMES]
         changes.append(Change(places.pointers(incarnation, lane), rows))
-    for outcome in await change_settled(store, changes):
-        expect_decided(outcome)
+    outcomes = await store.change(changes)
+    for outcome in outcomes:
+        if isinstance(outcome, Unavailable):
+            raise outcome
+    return not any(isinstance(outcome, StoreError) for outcome in outcomes)
+
+
+async def forget_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:
+    """As `drop_lanes`, but the mark that the lanes are deleted stays for a while, in the way of whatever comes late."""
+    row = RowChange(places.SEQUENCE_ROW, {"deleted": 1}, {"next": 0, "attempt": None, "deleted": 1, "sealed": None})
+    changes = [
+        Change(places.sequence(incarnation, lane), [row], ttl_seconds=limits.DELETED_MARK_SECONDS) for lane in lanes
+    ]
+    if any(isinstance(outcome, StoreError) for outcome in await change_settled(store, changes)):
+        return False
+    partitions = [partition(incarnation, lane) for lane in lanes for partition in (places.pointers, places.leases)]
+    return all(outcome is None for outcome in await store.drop(partitions))
 
 
 async def drop_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:

@@ -15,10 +15,10 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put
 from angelhair.engine.bucketed.lane import Lane
-from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, RowChange, Value, Values
+from angelhair.engine.settling import change_one, read_surely
+from angelhair.engine.store import Applied, Change, RowChange, Span, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
-from angelhair.model import MessageId
+from angelhair.model import MessageId, NewMessage
 
 PENDING, COMMITTED = "pending", "committed"
 
@@ -55,12 +55,18 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
             if status == COMMITTED:
                 return MessageId(found_lane, found_number)
             lane, number, token = lane_of(found_lane), found_number, str(found.get("attempt"))
-        written = await put.write(lane, [item.placed._replace(number=number)], now)
-        # Where the message has been delivered already its row is there, and counts as written: see retire.py.
-        if not written.again:
-            result = written.outcomes[number]
+            placed = await _as_it_stands(lane, item.placed._replace(number=number))
+        else:
+            placed = item.placed._replace(number=number)
+        written = await put.write(lane, [placed], now)
+        result = written.outcomes.get(number)
+        if result is None and await _was_delivered(lane, number):
+            # Before its key was committed; since then its bucket was finished, or the queue purged.
+            result = MessageId(lane.number, number)
+        if result is not None:
             if isinstance(result, AngelhairError):
-                return result
+                # An id that was given up may have been delivered all the same, by whoever slept.
+                return OutcomeUnknown(str(result)) if round_number else result
             commit = _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
             for _ in range(limits.SETTLE_ATTEMPTS):
                 # A key that stays pending is completed by the next put with it, at the same id.
@@ -72,6 +78,29 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
         lane = item.lane
         number = await put.reserve(lane, 1, f"{token}.again")
     return OutcomeUnknown("the key's message kept meeting finished buckets")
+
+
+async def _was_delivered(lane: Lane, number: int) -> bool:
+    """Whether a bucket that takes no more puts had this message. It outlasts the keys that name it: see retire.py."""
+    (found,) = await read_surely(lane.store, [Span(lane.states(lane.bucket_of(number)), number, number)])
+    return any(row.values.get("first_delivered_at") is not None for row in found.rows)
+
+
+async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
+    """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row."""
+    (found,) = await read_surely(
+        lane.store, [Span(lane.bodies(lane.bucket_of(placed.number)), placed.number, placed.number)]
+    )
+    for row in found.rows:
+        body, attributes, enqueued_at = (row.values.get(name) for name in ("body", "attributes", "enqueued_at"))
+        visible_from = row.values.get("visible_from")
+        if isinstance(body, bytes) and isinstance(enqueued_at, int):
+            delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
+            text = attributes if isinstance(attributes, str) else None
+            return placed._replace(
+                message=NewMessage(body, text, delay_ms, placed.message.key), enqueued_at=enqueued_at
+            )
+    return placed
 
 
 def _pending(lane: int, number: int) -> dict[str, Value]:

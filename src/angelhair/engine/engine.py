@@ -287,7 +287,7 @@ class Engine:
             for number in list(queue.lanes):
                 lane = self.memory.lane(queue, number)
                 again_ms, marks = await working.step(
-                    lane, self.memory.worker(lane), self.clock.now(), self.memory.clock_is_good(self.clock.now())
+                    lane, self.memory.worker(lane), self.memory.clock_is_good(self.clock.now())
                 )
                 pause_ms = min(pause_ms, again_ms)
                 await move_exhausted(self.memory, queue, lane, self.clock.now())

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from angelhair import limits
-from angelhair.clock import Moment
+from angelhair.clock import Clock, Moment
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Store, Values
 
@@ -40,10 +40,14 @@ class Lease:
         """Whether this server may believe that it holds the lease."""
         return self.held_fence is not None and now.monotonic_ms - self._confirmed_ms < self.duration_ms
 
-    async def keep(self, store: Store, now: Moment, reluctant: bool = False) -> bool:
-        """Takes, renews, watches or leaves the lease, whichever is due; says whether it is held."""
+    async def keep(self, store: Store, clock: Clock, reluctant_ms: int | None = None) -> bool:
+        """Takes, renews, watches or leaves the lease, whichever is due; says whether it is held.
+
+        `reluctant_ms`: after how long a reluctant holder stands aside; None for one that is not.
+        """
+        now = clock.now()
         if self.held_fence is not None:
-            if reluctant and now.monotonic_ms - self._taken_ms >= limits.RELUCTANT_LEASES * self.duration_ms:
+            if reluctant_ms is not None and now.monotonic_ms - self._taken_ms >= reluctant_ms:
                 await self.release(store, now)
                 return False
             if self.held(now) and now.monotonic_ms - self._confirmed_ms < self.beat_every_ms:
@@ -52,7 +56,9 @@ class Lease:
                 store, now, self.holder, self.held_fence, self._beat, self.held_fence, self._beat + 1
             )
         (found,) = await store.read([Span(self.partition, self.role, self.role)])
-        return await self._consider(store, now, found.rows[0].values if found.rows else {}, reluctant)
+        # What was seen is dated after it was seen: a watch that began too early would end too early.
+        seen = clock.now()
+        return await self._consider(store, seen, found.rows[0].values if found.rows else {}, reluctant_ms is not None)
 
     async def release(self, store: Store, now: Moment) -> None:
         """Gives the lease up so that another server need not wait for it to lapse."""

@@ -13,6 +13,9 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
 from angelhair.errors import QueueNotFound
 
+ORIGIN_PARTS = 3
+"""Account, queue and id, as `transfer` writes them. A producer's own idea of an origin leads nowhere."""
+
 _STANDING_STILL = -2
 """The revision under which a moving row is watched: it has none that changes."""
 
@@ -81,8 +84,9 @@ async def _by_origin(lane: Lane, bucket: int, candidates: list[Candidate]) -> di
     origins = await peek.origins(lane, bucket, candidates)
     targets: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        if (origin := origins.get(candidate.number)) is not None:
-            targets.setdefault(origin.split("/")[1], []).append(candidate)
+        parts = (origins.get(candidate.number) or "").split("/")
+        if len(parts) == ORIGIN_PARTS:
+            targets.setdefault(parts[1], []).append(candidate)
     return targets
 
 

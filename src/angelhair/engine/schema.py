@@ -59,7 +59,7 @@ BODIES = Table(
     key=int,
     columns={"body": bytes, "attributes": str, "enqueued_at": int, "visible_from": int, "origin": str, "keyed": int},
 )
-"""What producers wrote, once. Partition: a bucket. Row: a message id."""
+"""What producers wrote, once. Partition: a bucket. Row: a message id. `keyed`: when the message's key lapses."""
 
 STATES = Table(
     "states",
@@ -80,7 +80,9 @@ STATES = Table(
     },
     flags={"opened": str, "final": int, "finished": int, "finished_at": int, "admitted": int, "keyed": int},
 )
-"""What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery."""
+"""What became of the messages. Partition: a bucket. Row: a message id; none before the first delivery.
+
+`keyed`: when the last key of a message in a finished bucket lapses."""
 
 WAKES = Table("wakes", conditional=False, key=str, columns={"patience": int})
 """When to look into which bucket. Partition: a lane and a span of time. Row: a time slot and a bucket."""

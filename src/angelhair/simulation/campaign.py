@@ -6,6 +6,7 @@ import gc
 import json
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
@@ -50,6 +51,12 @@ def replay_line(seed: int) -> str:
     return f"angelhair simulate --replay {seed}"
 
 
+def _begin() -> None:
+    """In each worker. Ctrl-C reaches the whole group of processes; only the parent answers it, by ending the pool."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+
+
 def play(
     seeds: Iterable[int], processes: int | None = None, progress: Callable[[Campaign], None] | None = None
 ) -> Campaign:
@@ -58,7 +65,7 @@ def play(
     began = time.monotonic()
     count = processes or os.cpu_count() or 1
     context = multiprocessing.get_context("spawn")
-    with context.Pool(count, initializer=gc.disable) as pool:
+    with context.Pool(count, initializer=_begin) as pool:
         for judged in pool.imap_unordered(_judge, seeds, chunksize=CHUNK):
             campaign.add(judged)
             campaign.seconds = time.monotonic() - began

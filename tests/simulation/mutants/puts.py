@@ -142,7 +142,7 @@ PUTS = (
         "R10",
         (
             Patch("dedup.put_keyed", "range(limits.SETTLE_ATTEMPTS)", "range(0)"),
-            Patch("bucketed.retire._kept_ms", "if flags.get('keyed') is None:", "if True:"),
+            Patch("bucketed.retire._kept_until", "if not isinstance(keys_lapse, int):", "if True:"),
         ),
         ("dedup",),
     ),

@@ -125,9 +125,8 @@ def _leave_out_taken(lane: Lane, pending: dict[int, Wish], group: Sequence[Wish]
             free = row.get("revision") == candidate.revision and row.get("settled") is None
         if not free:
             pending.pop(candidate.number, None)
-            opened = lane.view.open.get(wish.bucket)
-            if opened is not None:
-                opened.contended = True
+            if candidate.delivery is None:
+                lane.view.look_again_from(wish.bucket, candidate.number)
 
 
 def _distrust(lane: Lane, bucket: int, now: Moment) -> None:

@@ -43,8 +43,8 @@ class Findings:
     settled: int = 0
     expired: int = 0
     dead: int = 0
-    keyed: bool = False
-    """Whether a message here came with an idempotency key, or may have."""
+    keyed: int = 0
+    """When the last idempotency key lapses that a message here came with, or may have come with."""
 
     @property
     def unsettled(self) -> bool:
@@ -98,7 +98,8 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         values = row.values
         body = born.pop(number, None)
         # A row whose body was written after the bodies were read: nobody knows what it came with.
-        findings.keyed = findings.keyed or body is None or body.get("keyed") is not None
+        unknown = 0 if body is not None else now.wall_ms + settings.dedup_window_ms
+        findings.keyed = max(findings.keyed, _whole(body or {}, "keyed") or unknown)
         settled = values.get("settled")
         if settled == MOVING:
             findings.moving.append(number)
@@ -131,7 +132,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
     opened = token if isinstance(token, str) else None
     for key, body in born.items():
         number = int(key)
-        findings.keyed = findings.keyed or body.get("keyed") is not None
+        findings.keyed = max(findings.keyed, _whole(body, "keyed") or 0)
         enqueued_at = _whole(body, "enqueued_at") or 0
         visible_from = _whole(body, "visible_from")
         delay = visible_from - enqueued_at if visible_from is not None else 0

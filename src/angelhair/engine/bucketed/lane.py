@@ -178,12 +178,25 @@ class LaneView:
         if any(held == bucket for held, _ in self.fresh):
             self.fresh = deque(item for item in self.fresh if item[0] != bucket)
 
+    def look_again_from(self, bucket: int, number: int) -> None:
+        """Others took this message, and perhaps those behind it that are remembered here: they are read again."""
+        opened = self.open.get(bucket)
+        if opened is None:
+            return
+        opened.contended = True
+        if number < opened.position:
+            opened.position = number
+            opened.gaps = [(first, min(last, number - 1)) for first, last in opened.gaps if first < number]
+        self.fresh = deque(item for item in self.fresh if item[0] != bucket or item[1].number < number)
+
     def forget_below(self, marks: Marks) -> None:
         """Drops what the marks have passed."""
         for bucket in [bucket for bucket in self.open if bucket < marks.reader]:
             del self.open[bucket]
-        while self.fresh and self.fresh[0][0] < marks.final:
-            self.fresh.popleft()
+        if any(bucket < marks.final or item.number < marks.purged for bucket, item in self.fresh):
+            self.fresh = deque(
+                (bucket, item) for bucket, item in self.fresh if bucket >= marks.final and item.number >= marks.purged
+            )
         while self.again and self.again[0][0] < marks.floor:
             self.again.popleft()
 

@@ -180,7 +180,7 @@ def _row(lane: Lane, item: Placed) -> Row:
     if message.origin is not None:
         values["origin"] = message.origin
     if message.key is not None:
-        values["keyed"] = 1
+        values["keyed"] = item.enqueued_at + lane.settings.dedup_window_ms
     return Row(item.number, values)
 
 

@@ -200,7 +200,7 @@ async def _finish_if_done(
     finished_at = now.wall_ms if trusted else await lane.store.time_ms()
     flags: dict[str, Value] = {"finished": 1, "finished_at": finished_at}
     if findings.keyed:
-        flags["keyed"] = 1
+        flags["keyed"] = findings.keyed
     outcome = await change_one(
         lane.store,
         Change(

@@ -28,7 +28,7 @@ async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
     found = await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in buckets])
     for part in found:
         finished_at = part.flags.get("finished_at")
-        if not isinstance(finished_at, int) or finished_at + _kept_ms(lane, part.flags) > now.wall_ms:
+        if not isinstance(finished_at, int) or _kept_until(lane, finished_at, part.flags) > now.wall_ms:
             break
         floor += 1
     if floor == marks.floor:
@@ -39,15 +39,16 @@ async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
     return await _drop(lane, marks.dropped, floor)
 
 
-def _kept_ms(lane: Lane, flags: Values) -> int:
+def _kept_until(lane: Lane, finished_at: int, flags: Values) -> int:
     """How long a finished bucket stays.
 
     As long as a key may still say "pending" and name an id in it, the bucket must be there to tell whether that id was
-    delivered (R10). A key is as old as its message at least; two clocks may differ by twice their allowed error.
+    delivered (R10). Two clocks may differ by twice their allowed error.
     """
-    if flags.get("keyed") is None:
-        return lane.settings.history_ms
-    return max(lane.settings.history_ms, lane.settings.dedup_window_ms + 2 * limits.CLOCK_ERROR_MS)
+    history_ends, keys_lapse = finished_at + lane.settings.history_ms, flags.get("keyed")
+    if not isinstance(keys_lapse, int):
+        return history_ends
+    return max(history_ends, keys_lapse + 2 * limits.CLOCK_ERROR_MS)
 
 
 async def _drop(lane: Lane, first: int, last: int) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from angelhair import limits
-from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed.keep import KeepMemory, keep_index
 from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
@@ -26,9 +25,11 @@ class Worker:
         return cls(Lease(places.leases(lane.incarnation, lane.number), "repair", lane.server))
 
 
-async def step(lane: Lane, worker: Worker, now: Moment, trusted: bool) -> tuple[int, Marks | None]:
+async def step(lane: Lane, worker: Worker, trusted: bool) -> tuple[int, Marks | None]:
     """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks."""
-    if not await worker.lease.keep(lane.store, now, reluctant=not trusted):
+    # A wrong clock stands aside after a while, but not before it could have waited for what it repairs.
+    reluctant_ms = None if trusted else limits.RELUCTANT_LEASES * limits.LEASE_MS + lane.settings.repair_timeout_ms
+    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms):
         return limits.LEASE_BEAT_MS, None
     fence = worker.lease.held_fence
     if fence != worker.fence:
@@ -38,6 +39,8 @@ async def step(lane: Lane, worker: Worker, now: Moment, trusted: bool) -> tuple[
             worker.repair, worker.index = RepairMemory(), KeepMemory()
         worker.fence = fence
     marks = await read_marks(lane)
+    # What was seen is dated after it was seen (R5).
+    now = lane.clock.now()
     busy = await close_expired(lane, marks, now, trusted)
     busy = await make_final(lane, marks, worker.repair, now) or busy
     busy = await finish_low(lane, marks, worker.repair, now, trusted) or busy

@@ -59,7 +59,8 @@ def copies_warnings(home: str, copies: Mapping[str, int]) -> list[str]:
     count = copies.get(home, 0)
     if count >= COPIES_WANTED:
         return []
-    return [f"{count} copies in data centre {home}: below {COPIES_WANTED}, a single node that fails stops the queues"]
+    said = _count_in_words(count)
+    return [f"{said} in data centre {home}: below {COPIES_WANTED}, a single node that fails stops the queues"]
 
 
 def _acknowledged(level: str, copies: Mapping[str, int]) -> int:
@@ -89,4 +90,8 @@ def _majority(count: int) -> int:
 
 
 def _in_words(copies: Mapping[str, int]) -> str:
-    return " and ".join(f"{count} copies in {data_centre}" for data_centre, count in sorted(copies.items()))
+    return " and ".join(f"{_count_in_words(count)} in {data_centre}" for data_centre, count in sorted(copies.items()))
+
+
+def _count_in_words(count: int) -> str:
+    return "1 copy" if count == 1 else f"{count} copies"
