@@ -8,6 +8,7 @@ counts it in, on a clock that is made.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -15,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from angelhair.engine.store import Store
+from angelhair.errors import QueueNotFound
 from angelhair.model import QueueSettings
 from angelhair.stores.counting import Counts
 from angelhair.stores.sqlite import open_store
-from tests.costs.clients import CLIENTS, QUEUE, Cost, Server
+from tests.costs.clients import ACCOUNT, CLIENTS, QUEUE, Cost, Server
 from tests.costs.clocks import StillClock
 
 MESSAGES = 50 * CLIENTS
@@ -32,6 +34,8 @@ ANSWERED = 0.9
 
 SETTINGS = QueueSettings(visibility_timeout_ms=600_000)
 """Nothing that a slow machine still holds becomes visible again and is paid for twice."""
+
+_keyspaces: list[str] = []
 
 Opening = Callable[[Path], AbstractAsyncContextManager[Store]]
 
@@ -47,9 +51,14 @@ async def on_sqlite(folder: Path) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def on_cassandra(_folder: Path) -> AsyncIterator[Store]:
-    from cluster.testing import fresh_store, shared_cluster
+    from cluster.testing import connected_store, fresh_keyspace, shared_cluster
 
-    store = await fresh_store(shared_cluster())
+    # Schema changes take seconds: the first makes the keyspace, the others find it, and delete what was there.
+    if not _keyspaces:
+        _keyspaces.append(await fresh_keyspace(shared_cluster()))
+    store = await connected_store(shared_cluster(), _keyspaces[0])
+    with contextlib.suppress(QueueNotFound):
+        await Server(store).engine.delete_queue(ACCOUNT, QUEUE)
     try:
         yield store
     finally:

