@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from angelhair.engine.engine import Engine
-from angelhair.engine.schema import BODIES, KEYS
-from angelhair.engine.store import Change, Store
+from angelhair.engine.schema import BODIES, KEYS, POINTERS
+from angelhair.engine.store import Change, Span, Store
 from angelhair.errors import AngelhairError, OutcomeUnknown, Unavailable
 from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
 from tests.attacks.worlds import (
@@ -242,3 +242,25 @@ async def test_an_answer_of_unknown_is_right_when_the_key_was_given_a_new_id() -
     outcome = await put_one(server(hooked, clock))
     assert isinstance(outcome, OutcomeUnknown), outcome
     ((),) = await other.receive("shop", "jobs", [Ask(1)])
+
+
+@played
+async def test_a_put_that_completes_an_expired_message_is_not_confirmed_for_nothing() -> None:
+    """A put writes its body and cannot say so; the message outlives its retention, unreceived; the client tries again,
+    within the window of its key, and is confirmed.
+    The naive engine left the message as it stood, expired: it was confirmed, and nobody could ever receive it."""
+    clock, store = new_world()
+    hooked = HookedStore(store)
+    failing, other = server(hooked, clock), server(store, clock)
+    await failing.create_queue("shop", "jobs", QueueSettings(bucket_size=10, retention_ms=10_000))
+    await failing.reserve("shop", "jobs", 1)
+
+    async def lose_the_marks(spans: Sequence[Span]) -> None:
+        if on(POINTERS)(spans):
+            raise Unavailable("no node")
+
+    hooked.hooks["read"] = lose_the_marks
+    assert isinstance(await put_one(failing), OutcomeUnknown)
+    clock.ms += 20_000
+    assert isinstance(await put_one(other), MessageId)
+    assert bodies(await consume(other, clock, steps=50)) == [b"message"]

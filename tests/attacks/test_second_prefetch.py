@@ -47,7 +47,7 @@ async def test_what_was_purged_does_not_stand_before_what_is_there() -> None:
 @played
 async def test_what_was_visible_again_and_purged_does_not_stand_before_what_is_there() -> None:
     """As above, but the messages had been delivered before and were visible again when the queue was purged.
-    The naive engine cleaned its list of new messages only, and receives came back empty as often as there were others."""
+    The naive engine cleaned its list of new messages only, and receives came back empty while it held others."""
     clock, store = new_world()
     reading, other = server(store, clock), server(store, clock)
     await reading.create_queue("shop", "jobs", QueueSettings(bucket_size=1_000))

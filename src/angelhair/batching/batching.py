@@ -17,6 +17,7 @@ from angelhair.model import (
     NewMessage,
     validate_ask,
     validate_message,
+    validate_name,
     validate_visibility,
     validate_whole,
 )
@@ -46,10 +47,12 @@ class Batching:
 
     async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """An id for each message, or the error that it met."""
+        # A copy: a caller that gives up may go on using its list while the group that holds it is under way.
+        messages = tuple(messages)
         _check_count(len(messages))
         for message in messages:
             validate_message(message)
-        key = (account, name)
+        key = _key(account, name)
         puts = self._puts.get(key)
         if puts is None:
             puts = Puts(self.engine, self._runtime, account, name, lambda: _forget(self._puts, key))
@@ -59,7 +62,7 @@ class Batching:
     async def receive(self, account: str, name: str, ask: Ask) -> list[Delivery]:
         """Up to as many messages as asked for; none when there are none. Raises what kept it from looking."""
         validate_ask(ask)
-        key = (account, name)
+        key = _key(account, name)
         receives = self._receives.get(key)
         if receives is None:
 
@@ -74,8 +77,9 @@ class Batching:
 
     async def ack(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
         """None for each receipt that settled its message, or what is wrong."""
+        receipts = tuple(receipts)
         _check_count(len(receipts))
-        key = (account, name)
+        key = _key(account, name)
         acks = self._acks.get(key)
         if acks is None:
 
@@ -89,13 +93,14 @@ class Batching:
 
     async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
         """Extends, releases or rewrites delivered messages; None for each that was changed, or what is wrong."""
+        changes = tuple(changes)
         _check_count(len(changes))
         for _, visibility_ms, body in changes:
             if visibility_ms is not None:
                 validate_visibility(visibility_ms)
             if body is not None:
                 validate_message(NewMessage(body))
-        key = (account, name)
+        key = _key(account, name)
         waiting = self._changes.get(key)
         if waiting is None:
 
@@ -106,6 +111,14 @@ class Batching:
             waiting = Group(self._runtime, run, len, limits.BATCH_MESSAGES, lambda: _forget(self._changes, key))
             self._changes[key] = waiting
         return await waiting.ask(changes)
+
+
+def _key(account: str, name: str) -> Name:
+    """What a group goes by. A name that only equals another would join its group, and fail it."""
+    if type(account) is not str or type(name) is not str:
+        validate_name("account", account)
+        validate_name("name", name)
+    return account, name
 
 
 def _weigh_ask(ask: Ask) -> int:

@@ -170,6 +170,8 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
         if again is None or again.incarnation != queue.incarnation:
             return queue
         queue = again
+    else:
+        raise Unavailable("the queue is being changed by others all the time")
     await finish_deleting(store, queue)
     return queue
 
@@ -231,7 +233,7 @@ async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bo
 
 async def forget_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:
     """As `drop_lanes`, but the mark that the lanes are deleted stays for a while, in the way of whatever comes late."""
-    row = RowChange(places.SEQUENCE_ROW, {"deleted": 1}, {"next": 0, "attempt": None, "deleted": 1, "sealed": None})
+    row = RowChange(places.SEQUENCE_ROW, {}, {"next": 0, "attempt": None, "deleted": 1, "sealed": None})
     changes = [
         Change(places.sequence(incarnation, lane), [row], ttl_seconds=limits.DELETED_MARK_SECONDS) for lane in lanes
     ]

@@ -34,6 +34,8 @@ class Keyed(NamedTuple):
 async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, now: Moment) -> put.PutOutcome:
     """The id under which the message with this key is, or an error."""
     lane, number = item.lane, item.placed.number
+    lapses_at = item.placed.enqueued_at + item.lane.settings.dedup_window_ms
+    resuming = False
     expect: dict[str, Value] = {"status": None}
     for round_number in range(limits.PUT_ROUNDS):
         token = f"{attempt}.{round_number}"
@@ -55,9 +57,12 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
             if status == COMMITTED:
                 return MessageId(found_lane, found_number)
             lane, number, token = lane_of(found_lane), found_number, str(found.get("attempt"))
-            placed = await _as_it_stands(lane, item.placed._replace(number=number))
+            # Its first put may have been delivered, whatever becomes of ours.
+            resuming = True
+            lapses_at = max(lapses_at, expires_at if isinstance(expires_at, int) else 0)
+            placed = await _as_it_stands(lane, item.placed._replace(number=number, lapses_at=lapses_at))
         else:
-            placed = item.placed._replace(number=number)
+            placed = item.placed._replace(number=number, lapses_at=lapses_at)
         written = await put.write(lane, [placed], now)
         result = written.outcomes.get(number)
         if result is None and await _was_delivered(lane, number):
@@ -66,7 +71,7 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
         if result is not None:
             if isinstance(result, AngelhairError):
                 # An id that was given up may have been delivered all the same, by whoever slept.
-                return OutcomeUnknown(str(result)) if round_number else result
+                return OutcomeUnknown(str(result)) if round_number or resuming else result
             commit = _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
             for _ in range(limits.SETTLE_ATTEMPTS):
                 # A key that stays pending is completed by the next put with it, at the same id.
@@ -81,9 +86,9 @@ async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, n
 
 
 async def _was_delivered(lane: Lane, number: int) -> bool:
-    """Whether a bucket that takes no more puts had this message. It outlasts the keys that name it: see retire.py."""
+    """Whether a message that can no longer be put was given out or moved. See retire.py: its bucket is still there."""
     (found,) = await read_surely(lane.store, [Span(lane.states(lane.bucket_of(number)), number, number)])
-    return any(row.values.get("first_delivered_at") is not None for row in found.rows)
+    return any(row.values.get("delivery") or row.values.get("settled") is not None for row in found.rows)
 
 
 async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
@@ -93,13 +98,21 @@ async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
     )
     for row in found.rows:
         body, attributes, enqueued_at = (row.values.get(name) for name in ("body", "attributes", "enqueued_at"))
-        visible_from = row.values.get("visible_from")
+        visible_from, keyed = row.values.get("visible_from"), row.values.get("keyed")
+        retention_ms = lane.settings.retention_ms
+        if (
+            isinstance(enqueued_at, int)
+            and retention_ms is not None
+            and enqueued_at + retention_ms <= placed.enqueued_at
+        ):
+            # It was never confirmed, and has expired unseen: as it stands nobody would receive it.
+            return placed
         if isinstance(body, bytes) and isinstance(enqueued_at, int):
             delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
             text = attributes if isinstance(attributes, str) else None
-            return placed._replace(
-                message=NewMessage(body, text, delay_ms, placed.message.key), enqueued_at=enqueued_at
-            )
+            message = NewMessage(body, text, delay_ms, placed.message.key)
+            lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
+            return placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
     return placed
 
 

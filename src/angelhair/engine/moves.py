@@ -11,7 +11,7 @@ from angelhair.engine.bucketed import peek
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
-from angelhair.errors import QueueNotFound
+from angelhair.errors import InvalidRequest, QueueNotFound
 
 ORIGIN_PARTS = 3
 """Account, queue and id, as `transfer` writes them. A producer's own idea of an origin leads nowhere."""
@@ -71,7 +71,7 @@ async def redrive_lane(
         for name, group in targets.items():
             try:
                 target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
-            except QueueNotFound:
+            except (QueueNotFound, InvalidRequest):
                 if destination is not None:
                     raise
                 continue

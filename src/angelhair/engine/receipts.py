@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from angelhair.errors import InvalidReceipt
 
-_FORMAT = struct.Struct(">B8sHqI")
-SIGNATURE_BYTES = 10
+_FORMAT = struct.Struct(">B8sIqI")
+SIGNATURE_BYTES = 11
 _VERSION = 1
 _LENGTH = (_FORMAT.size + SIGNATURE_BYTES) * 4 // 3
 """Both parts together are a multiple of three bytes: no padding."""

@@ -22,6 +22,10 @@ SECONDS = 90
 """How long a server works on its own: longer than it takes until everything that can be found is found."""
 
 
+PROMPTLY_SECONDS = 20
+"""Several times the time-out of a claim, and less than the worker's own pauses between two looks."""
+
+
 class Dial:
     """A clock that the attack turns."""
 
@@ -92,21 +96,28 @@ async def late_put_meets_finish() -> bool:
 
 
 async def death_with_a_claim() -> bool:
-    """R3: a server claims a message and is never heard of again, and nobody else has business in that bucket.
+    """R3: a server claims a message, closes its bucket and is never heard of again; nobody else has business there.
 
-    Seeds nearly always give the survivors a reason of their own to look into it.
+    Seeds nearly always give the survivors a reason of their own to look into it. Here the worker is kept busy by older
+    buckets in which nothing happens, and would come to look long after the claim's time-out.
     """
     world = World()
     survivor, mortal = world.first, world.second
-    await survivor.create_queue(ACCOUNT, QUEUE, replace(SETTINGS, bucket_size=100))
-    await survivor.put(ACCOUNT, QUEUE, [NewMessage(b"1")])
-    await world.work(survivor, SECONDS)
-    await survivor.put(ACCOUNT, QUEUE, [NewMessage(b"2")])
+    await survivor.create_queue(ACCOUNT, QUEUE, replace(SETTINGS, bucket_size=1))
+    older = limits.LOW_BUCKETS + 4
+    await survivor.put(ACCOUNT, QUEUE, [NewMessage(b"older") for _ in range(older)])
+    hidden = 0
+    while hidden < older:
+        (found,) = await survivor.receive(ACCOUNT, QUEUE, [Ask(older, 86_400_000)])
+        assert isinstance(found, list) and found
+        hidden += len(found)
+    await survivor.put(ACCOUNT, QUEUE, [NewMessage(b"claimed"), NewMessage(b"and")])
     claimed = await world.take(mortal)
-    assert [delivery.body for delivery in claimed] == [b"2"]
+    assert {delivery.body for delivery in claimed} == {b"claimed", b"and"}
+    assert (await mortal.marks(ACCOUNT, QUEUE))[0].reader > older
     world.delivered.clear()
-    await world.work(survivor, SECONDS)
-    return b"2" in world.delivered
+    await world.work(survivor, PROMPTLY_SECONDS)
+    return b"claimed" in world.delivered
 
 
 async def late_put_meets_drop() -> bool:

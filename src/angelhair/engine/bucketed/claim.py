@@ -58,7 +58,7 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
                     pending[place].clear()
                     _distrust(lane, place[0], now)
                 else:
-                    _leave_out_taken(lane, pending[place], group, outcome.rows)
+                    _leave_out_taken(lane, pending[place], group, outcome.rows, now)
             else:
                 taken = []
                 pending[place].clear()
@@ -115,7 +115,9 @@ def _still_open(group: Sequence[Wish], flags: Values) -> bool:
     return all(flags.get(name) == value for name, value in _flags_for(group).items())
 
 
-def _leave_out_taken(lane: Lane, pending: dict[int, Wish], group: Sequence[Wish], rows: Mapping[Key, Values]) -> None:
+def _leave_out_taken(
+    lane: Lane, pending: dict[int, Wish], group: Sequence[Wish], rows: Mapping[Key, Values], now: Moment
+) -> None:
     for wish in group:
         candidate = wish.candidate
         row = rows.get(candidate.number, {})
@@ -126,7 +128,9 @@ def _leave_out_taken(lane: Lane, pending: dict[int, Wish], group: Sequence[Wish]
         if not free:
             pending.pop(candidate.number, None)
             if candidate.delivery is None:
-                lane.view.look_again_from(wish.bucket, candidate.number)
+                lane.view.others_took_new()
+            else:
+                lane.view.others_took_again(wish.bucket, now)
 
 
 def _distrust(lane: Lane, bucket: int, now: Moment) -> None:

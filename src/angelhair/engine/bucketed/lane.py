@@ -91,8 +91,8 @@ class OpenBucket:
     gaps_looked_ms: int = 0
     passed_since_ms: int | None = None
     """Since when, on our own clock, the sequence was seen beyond this bucket."""
-    contended: bool = False
-    """Another server claims here too: read the states with the bodies."""
+    stale: bool = False
+    """Others claim here too: what was read is to be read again."""
 
 
 @dataclass(slots=True)
@@ -178,16 +178,16 @@ class LaneView:
         if any(held == bucket for held, _ in self.fresh):
             self.fresh = deque(item for item in self.fresh if item[0] != bucket)
 
-    def look_again_from(self, bucket: int, number: int) -> None:
-        """Others took this message, and perhaps those behind it that are remembered here: they are read again."""
-        opened = self.open.get(bucket)
-        if opened is None:
-            return
-        opened.contended = True
-        if number < opened.position:
-            opened.position = number
-            opened.gaps = [(first, min(last, number - 1)) for first, last in opened.gaps if first < number]
-        self.fresh = deque(item for item in self.fresh if item[0] != bucket or item[1].number < number)
+    def others_took_new(self) -> None:
+        """What was read ahead may be gone too: every open bucket is read again, first of all what was claimed there."""
+        for opened in self.open.values():
+            opened.stale = True
+        self.fresh.clear()
+
+    def others_took_again(self, bucket: int, now: Moment) -> None:
+        """So may the other messages of the bucket that had become visible again: it is looked into once more."""
+        self.again = deque(item for item in self.again if item[0] != bucket)
+        self.schedule(bucket, now.monotonic_ms)
 
     def forget_below(self, marks: Marks) -> None:
         """Drops what the marks have passed."""
@@ -197,8 +197,10 @@ class LaneView:
             self.fresh = deque(
                 (bucket, item) for bucket, item in self.fresh if bucket >= marks.final and item.number >= marks.purged
             )
-        while self.again and self.again[0][0] < marks.floor:
-            self.again.popleft()
+        if any(bucket < marks.floor or item.number < marks.purged for bucket, item in self.again):
+            self.again = deque(
+                (bucket, item) for bucket, item in self.again if bucket >= marks.floor and item.number >= marks.purged
+            )
 
 
 @dataclass(frozen=True, slots=True)

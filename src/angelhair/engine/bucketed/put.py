@@ -34,6 +34,8 @@ class Placed(NamedTuple):
     number: int
     message: NewMessage
     enqueued_at: int
+    lapses_at: int = 0
+    """When the message's key lapses, if it has one."""
 
 
 async def reserve(lane: Lane, count: int, attempt: str) -> int:
@@ -180,7 +182,8 @@ def _row(lane: Lane, item: Placed) -> Row:
     if message.origin is not None:
         values["origin"] = message.origin
     if message.key is not None:
-        values["keyed"] = item.enqueued_at + lane.settings.dedup_window_ms
+        # Two puts with one key may write this row: whole, so that the columns of one never stand beside the other's.
+        values = {"visible_from": None, "attributes": None, "origin": None, **values, "keyed": item.lapses_at}
     return Row(item.number, values)
 
 

@@ -30,13 +30,13 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
             except BaseException:
                 view.reopen(bucket)
                 raise
-            count = len(spans) // 2 if opened.contended else len(spans)
-            states = {row.key for part in found[count:] for row in part.rows}
             seen = lane.clock.now()
             expiring = expiring and lane.trusts_clock(seen)
-            for span, part in zip(spans[:count], found[:count], strict=True):
-                wanted -= _take_in(lane, marks, bucket, opened, span, part, states, seen, expiring)
-            opened.contended = False
+            if view.open.get(bucket) is not opened:
+                # Another receive of this server found that others claim here, and reads it anew.
+                continue
+            for span, part in zip(spans, found, strict=True):
+                wanted -= _take_in(lane, marks, bucket, opened, span, part, seen, expiring)
         if wanted <= 0:
             break
 
@@ -47,7 +47,8 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
         return
     newest = lane.bucket_of(marks.next_id - 1)
     wanted = range(marks.reader, min(newest, marks.reader + limits.OPEN_BUCKETS - 1) + 1)
-    unknown = [bucket for bucket in wanted if bucket not in lane.view.open]
+    known = lane.view.open
+    unknown = [bucket for bucket in wanted if bucket not in known or known[bucket].stale]
     if not unknown:
         return
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
@@ -55,7 +56,10 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     for bucket, states in zip(unknown, found, strict=True):
         if bucket not in tokens:
             continue
+        before = lane.view.open.get(bucket)
         opened = OpenBucket(tokens[bucket], lane.first_of(bucket))
+        # Others may claim here all the time: the patience for what is missing is not to begin anew each time.
+        opened.passed_since_ms = before.passed_since_ms if before is not None else None
         lane.view.open[bucket] = opened
         for row in states.rows:
             number = int(row.key)
@@ -79,10 +83,7 @@ def _spans(lane: Lane, marks: Marks, bucket: int, opened: OpenBucket, wanted: in
         opened.gaps_looked_ms = now.monotonic_ms
     if opened.position <= last:
         runs = [*runs, (opened.position, last)]
-    spans = [Span(lane.bodies(bucket), first, end, wanted) for first, end in runs]
-    if opened.contended:
-        spans += [Span(lane.states(bucket), first, end, None, ("delivery",)) for first, end in runs]
-    return spans
+    return [Span(lane.bodies(bucket), first, end, wanted) for first, end in runs]
 
 
 def _take_in(
@@ -92,7 +93,6 @@ def _take_in(
     opened: OpenBucket,
     span: Span,
     part: Slice,
-    states: set[int | str],
     now: Moment,
     expiring: bool,
 ) -> int:
@@ -105,7 +105,7 @@ def _take_in(
         if number > expected:
             opened.gaps.append((expected, number - 1))
         expected = number + 1
-        if row.key not in states and not is_over(lane, marks, number, row.values, now, expiring):
+        if not is_over(lane, marks, number, row.values, now, expiring):
             taken += _take_row(lane, bucket, opened, row, now)
     # Without a limit in the way the rest of the span was looked for and is not there.
     end = expected if part.more else span.last + 1

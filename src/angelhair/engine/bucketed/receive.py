@@ -47,9 +47,8 @@ async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, 
     rounds = limits.RECEIVE_ROUNDS
     while rounds and (needed := sum(waiting.missing for waiting in group)) and _room(group):
         portion = min(needed, lane.view.portion)
-        found = await _find(lane, marks, portion, now, expiring)
-        given = {item.id for waiting in group for item in waiting.deliveries}
-        found = _without(lane, found, given, now)
+        given = {item.id.number for waiting in group for item in waiting.deliveries if item.id.lane == lane.number}
+        found = await _find(lane, marks, portion, given, now, expiring)
         if not found:
             break
         lost = await _serve(lane, group, found, identities.fresh(), lane.clock.now())
@@ -61,24 +60,17 @@ async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, 
     await close_passed(lane, marks, now)
 
 
-def _without(
-    lane: Lane, found: list[tuple[int, Candidate]], given: set[MessageId], now: Moment
-) -> list[tuple[int, Candidate]]:
-    """Not what this very answer holds already: with a time-out of 0 it is visible again at once."""
-    for bucket, candidate in found:
-        if MessageId(lane.number, candidate.number) in given:
-            lane.view.schedule(bucket, now.monotonic_ms)
-    return [item for item in found if MessageId(lane.number, item[1].number) not in given]
-
-
 def _room(group: Sequence[Waiting]) -> bool:
     """Whether what was found so far leaves room in memory for more."""
     found = sum(len(delivery.body) for waiting in group for delivery in waiting.deliveries)
     return found < limits.RECEIVE_BYTES
 
 
-async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bool) -> list[tuple[int, Candidate]]:
-    """Up to `needed` candidates, those that were delivered before in front."""
+async def _find(
+    lane: Lane, marks: Marks, needed: int, given: set[int], now: Moment, expiring: bool
+) -> list[tuple[int, Candidate]]:
+    """Up to `needed` candidates, those that were delivered before in front; none that this very answer holds already,
+    though with a time-out of 0 it is visible again at once."""
     view = lane.view
     if len(view.again) < needed:
         due = view.take_due(now, limits.EXAMINED_BUCKETS)
@@ -90,11 +82,11 @@ async def _find(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bo
         finally:
             for bucket in due:
                 view.schedule(bucket, now.monotonic_ms)
-    found = _take(view.again, needed)
+    found = _take(view.again, needed, given)
     if len(found) < needed:
         if len(view.fresh) < needed - len(found):
             await read_new(lane, marks, needed - len(found), now, expiring)
-        found.extend(_take(view.fresh, needed - len(found)))
+        found.extend(_take(view.fresh, needed - len(found), given))
     # One message may have been found twice, as one that is new and as one that others have delivered meanwhile.
     once = {candidate.number: (bucket, candidate) for bucket, candidate in reversed(found)}
     return [item for item in reversed(once.values()) if item[1].number >= marks.purged and item[0] >= marks.floor]
@@ -132,8 +124,14 @@ async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expirin
         view.schedule(bucket, now.monotonic_ms + min(waits))
 
 
-def _take(candidates: deque[tuple[int, Candidate]], most: int) -> list[tuple[int, Candidate]]:
-    return [candidates.popleft() for _ in range(min(most, len(candidates)))]
+def _take(candidates: deque[tuple[int, Candidate]], most: int, given: set[int]) -> list[tuple[int, Candidate]]:
+    taken: list[tuple[int, Candidate]] = []
+    left: list[tuple[int, Candidate]] = []
+    while candidates and len(taken) < most:
+        item = candidates.popleft()
+        (left if item[1].number in given else taken).append(item)
+    candidates.extendleft(reversed(left))
+    return taken
 
 
 async def _serve(

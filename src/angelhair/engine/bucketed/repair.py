@@ -40,7 +40,10 @@ class LowBucket(NamedTuple):
 
 @dataclass(slots=True)
 class RepairMemory:
-    """What the elected worker has watched since it took over (R5: anew after every takeover)."""
+    """What this server has watched on its own clock, whoever held the lease meanwhile (R5).
+
+    Marks only rise, so that what it saw once stays true; what another worker saw is not its to count.
+    """
 
     closed_since_ms: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """By value of the reader mark: since when, on our own clock, it has stood there or above."""

@@ -16,7 +16,6 @@ from angelhair.engine.leases import Lease
 @dataclass(slots=True)
 class Worker:
     lease: Lease
-    fence: int | None = None
     repair: RepairMemory = field(default_factory=RepairMemory)
     index: KeepMemory = field(default_factory=KeepMemory)
 
@@ -27,20 +26,13 @@ class Worker:
 
 async def step(lane: Lane, worker: Worker, trusted: bool) -> tuple[int, Marks | None]:
     """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks."""
-    # A wrong clock stands aside after a while, but not before it could have waited for what it repairs.
-    reluctant_ms = None if trusted else limits.RELUCTANT_LEASES * limits.LEASE_MS + lane.settings.repair_timeout_ms
+    reluctant_ms = None if trusted else limits.RELUCTANT_LEASES * limits.LEASE_MS
     if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms):
         return limits.LEASE_BEAT_MS, None
-    fence = worker.lease.held_fence
-    if fence != worker.fence:
-        # Waiting is watched anew after a takeover: what the last holder had seen is not ours to count. The next fencing
-        # number after our own means that there was no other holder.
-        if worker.fence is None or fence != worker.fence + 1:
-            worker.repair, worker.index = RepairMemory(), KeepMemory()
-        worker.fence = fence
     marks = await read_marks(lane)
-    # What was seen is dated after it was seen (R5).
+    # What was seen is dated after it was seen (R5), by a clock that is good at that very moment.
     now = lane.clock.now()
+    trusted = trusted and lane.trusts_clock(now)
     busy = await close_expired(lane, marks, now, trusted)
     busy = await make_final(lane, marks, worker.repair, now) or busy
     busy = await finish_low(lane, marks, worker.repair, now, trusted) or busy
