@@ -106,6 +106,7 @@ async def create(
             now.wall_ms,
         )
         if not await make_lanes(store, queue.incarnation, list(queue.lanes)):
+            await drop_lanes(store, queue.incarnation, list(queue.lanes))
             continue
         row = RowChange(name, {"incarnation": None}, _values_of(queue))
         outcome = await change_one(store, Change(places.account_queues(account), [row]))

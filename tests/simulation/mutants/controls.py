@@ -23,7 +23,7 @@ CONTROLS = (
         (
             Patch(
                 "bucketed.reader.close_passed",
-                "if opened is None or reader in waiting or opened.position < end:",
+                "if opened is None or opened.stale or reader in waiting or (opened.position < end):",
                 "if opened is None:",
             ),
         ),

@@ -158,7 +158,7 @@ async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:
     while reader < newest:
         opened = lane.view.open.get(reader)
         end = min(lane.first_of(reader + 1), marks.next_id)
-        if opened is None or reader in waiting or opened.position < end:
+        if opened is None or opened.stale or reader in waiting or opened.position < end:
             break
         since_ms = opened.passed_since_ms
         if opened.gaps and (since_ms is None or now.monotonic_ms - since_ms < limits.CLOSE_PATIENCE_MS):

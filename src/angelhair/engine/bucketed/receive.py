@@ -73,7 +73,8 @@ async def _find(
     though with a time-out of 0 it is visible again at once."""
     view = lane.view
     if len(view.again) < needed:
-        due = view.take_due(now, limits.EXAMINED_BUCKETS)
+        # As late as it is: what this very receive has scheduled, having lost a race, is looked into too.
+        due = view.take_due(lane.clock.now(), limits.EXAMINED_BUCKETS)
         try:
             while due:
                 if due[0] >= marks.repair and due[0] not in view.finished:
