@@ -16,6 +16,7 @@ from tests.attacks.worlds import (
     Halt,
     Hook,
     HookedStore,
+    SkewedClock,
     SteppedClock,
     bodies,
     consume,
@@ -264,3 +265,30 @@ async def test_a_put_that_completes_an_expired_message_is_not_confirmed_for_noth
     clock.ms += 20_000
     assert isinstance(await put_one(other), MessageId)
     assert bodies(await consume(other, clock, steps=50)) == [b"message"]
+
+
+@played
+async def test_a_plain_message_that_fails_does_not_deny_the_keyed_one_of_its_group() -> None:
+    """One group holds a message with a key and a delayed one without; the store answers no more once the first was
+    written. The naive engine told both that nothing had happened, and delivered the first all the same."""
+    clock, store = new_world()
+    hooked = HookedStore(store)
+    engine = server(hooked, SkewedClock(clock, 60_000))
+    await engine.create_queue("shop", "jobs", QueueSettings(bucket_size=10))
+    written = False
+
+    async def note(writes: Sequence[object]) -> None:
+        nonlocal written
+        written = written or on(BODIES)(writes)
+
+    async def no_time() -> int:
+        if written:
+            raise Unavailable("no node")
+        return clock.ms
+
+    hooked.hooks["write"] = note
+    hooked.time_ms = no_time  # type: ignore[method-assign]
+    keyed, plain = await engine.put("shop", "jobs", [MESSAGE, NewMessage(b"later", delay_ms=1_000)])
+    assert not isinstance(keyed, Unavailable)
+    assert isinstance(plain, Unavailable)
+    assert bodies(await consume(server(store, clock), clock, steps=50)) == [b"message"]

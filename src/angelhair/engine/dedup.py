@@ -2,12 +2,16 @@
 
 A key's row goes `pending(id)` → `committed(id)`. Whoever finds it pending writes the message at that same id before
 it answers, so it does not matter who died in between. Keys lie in partitions by their hash, never by time.
+
+Many at a time, in rounds: all keys in one call of the store, then all bodies of a lane in one, then all commits. Most
+are done in the first round; those that met somebody else's pending key, or a finished bucket, go another.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from angelhair import limits
@@ -15,8 +19,8 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put
 from angelhair.engine.bucketed.lane import Lane
-from angelhair.engine.settling import change_one, read_surely
-from angelhair.engine.store import Applied, Change, RowChange, Span, Value, Values
+from angelhair.engine.settling import change_settled, read_surely
+from angelhair.engine.store import Applied, Change, ChangeOutcome, RowChange, Span, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId, NewMessage
 
@@ -31,58 +35,119 @@ class Keyed(NamedTuple):
     key: str
 
 
-async def put_keyed(item: Keyed, lane_of: Callable[[int], Lane], attempt: str, now: Moment) -> put.PutOutcome:
-    """The id under which the message with this key is, or an error."""
-    lane, number = item.lane, item.placed.number
-    lapses_at = item.placed.enqueued_at + item.lane.settings.dedup_window_ms
-    resuming = False
-    expect: dict[str, Value] = {"status": None}
+@dataclass(slots=True)
+class _Try:
+    """One message on its way."""
+
+    item: Keyed
+    lane: Lane
+    placed: put.Placed
+    """Under the id that the key names, or will."""
+    expect: dict[str, Value] = field(default_factory=lambda: {"status": None})
+    """What the key's row must be like for our id to go into it."""
+    token: str = ""
+    resuming: bool = False
+    """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
+    answer: put.PutOutcome | None = None
+
+    @property
+    def number(self) -> int:
+        return self.placed.number
+
+
+async def put_keyed(
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment
+) -> list[put.PutOutcome]:
+    """For each the id under which the message with its key is, or an error. Equal keys get equal answers."""
+    tries: dict[str, _Try] = {}
+    for item in items:
+        lapses_at = item.placed.enqueued_at + item.lane.settings.dedup_window_ms
+        tries.setdefault(item.key, _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at)))
     for round_number in range(limits.PUT_ROUNDS):
-        token = f"{attempt}.{round_number}"
-        outcome = await change_one(lane.store, _change(item, expect, PENDING, lane.number, number, token))
-        if isinstance(outcome, StoreError):
-            # The key may stand as pending: a later put with the same key would then complete this one.
-            return OutcomeUnknown(str(outcome)) if round_number else outcome
-        if not isinstance(outcome, Applied):
-            found = outcome.rows.get(item.key, {})
-            status, found_lane, found_number = found.get("status"), found.get("lane"), found.get("id")
-            if not isinstance(found_lane, int) or not isinstance(found_number, int):
-                expect = {"status": None}
-                continue
-            expires_at = found.get("expires_at")
-            if isinstance(expires_at, int) and expires_at <= item.placed.enqueued_at:
-                # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
-                expect = {"status": status, "lane": found_lane, "id": found_number, "attempt": found.get("attempt")}
-                continue
-            if status == COMMITTED:
-                return MessageId(found_lane, found_number)
-            lane, number, token = lane_of(found_lane), found_number, str(found.get("attempt"))
-            # Its first put may have been delivered, whatever becomes of ours.
-            resuming = True
-            lapses_at = max(lapses_at, expires_at if isinstance(expires_at, int) else 0)
-            placed = await _as_it_stands(lane, item.placed._replace(number=number, lapses_at=lapses_at))
-        else:
-            placed = item.placed._replace(number=number, lapses_at=lapses_at)
-        written = await put.write(lane, [placed], now)
-        result = written.outcomes.get(number)
-        if result is None and await _was_delivered(lane, number):
-            # Before its key was committed; since then its bucket was finished, or the queue purged.
-            result = MessageId(lane.number, number)
-        if result is not None:
-            if isinstance(result, AngelhairError):
+        open_tries = [one for one in tries.values() if one.answer is None]
+        if not open_tries:
+            break
+        await _one_round(open_tries, lane_of, f"{attempt}.{round_number}", round_number > 0, now)
+    unfit = OutcomeUnknown("the key's message kept meeting finished buckets")
+    answers = {key: unfit if one.answer is None else one.answer for key, one in tries.items()}
+    return [answers[item.key] for item in items]
+
+
+async def _one_round(
+    tries: Sequence[_Try], lane_of: Callable[[int], Lane], attempt: str, again: bool, now: Moment
+) -> None:
+    store = tries[0].lane.store
+    for number, one in enumerate(tries):
+        one.token = f"{attempt}.{number}"
+    outcomes = await change_settled(store, [_change(one, one.expect, PENDING) for one in tries])
+    ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
+    for one in ready:
+        if one.resuming:
+            one.placed = await _as_it_stands(one.lane, one.placed)
+    by_lane: dict[int, list[_Try]] = {}
+    for one in ready:
+        by_lane.setdefault(one.lane.number, []).append(one)
+    for group in by_lane.values():
+        written = await put.write(group[0].lane, [one.placed for one in group], now)
+        for one in group:
+            one.answer = written.outcomes.get(one.number)
+            if one.answer is None and await _was_delivered(one.lane, one.number):
+                # Before its key was committed; since then its bucket was finished, or the queue purged.
+                one.answer = MessageId(one.lane.number, one.number)
+            elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
-                return OutcomeUnknown(str(result)) if round_number or resuming else result
-            commit = _change(item, _pending(lane.number, number), COMMITTED, lane.number, number, token)
-            for _ in range(limits.SETTLE_ATTEMPTS):
-                # A key that stays pending is completed by the next put with it, at the same id.
-                if not isinstance(await change_one(lane.store, commit), StoreError):
-                    break
-            return result
-        # The id was never delivered and no longer can be: its bucket is finished. The key moves on to a new one.
-        expect = _pending(lane.number, number)
-        lane = item.lane
-        number = await put.reserve(lane, 1, f"{token}.again")
-    return OutcomeUnknown("the key's message kept meeting finished buckets")
+                one.answer = OutcomeUnknown(str(one.answer))
+    await _commit([one for one in ready if isinstance(one.answer, MessageId)])
+    await _move_on([one for one in ready if one.answer is None], attempt)
+
+
+def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:
+    """Whether the message is to be written now; otherwise it has its answer, or goes another round."""
+    if isinstance(outcome, Applied):
+        return True
+    if isinstance(outcome, StoreError):
+        # The key may stand as pending: a later put with the same key would then complete this one.
+        one.answer = OutcomeUnknown(str(outcome)) if again else outcome
+        return False
+    found = outcome.rows.get(one.item.key, {})
+    status, lane, number, expires_at = (found.get(name) for name in ("status", "lane", "id", "expires_at"))
+    if not isinstance(lane, int) or not isinstance(number, int):
+        one.expect = {"status": None}
+        return False
+    lapses_at = expires_at if isinstance(expires_at, int) else 0
+    if isinstance(expires_at, int) and expires_at <= one.item.placed.enqueued_at:
+        # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
+        one.expect = {"status": status, "lane": lane, "id": number, "attempt": found.get("attempt")}
+        return False
+    if status == COMMITTED:
+        one.answer = MessageId(lane, number)
+        return False
+    one.resuming = True
+    one.lane, one.token = lane_of(lane), str(found.get("attempt"))
+    one.placed = one.placed._replace(number=number, lapses_at=max(one.placed.lapses_at, lapses_at))
+    return True
+
+
+async def _commit(tries: Sequence[_Try]) -> None:
+    """A key that stays pending is completed by the next put with it, at the same id."""
+    for _ in range(limits.SETTLE_ATTEMPTS):
+        if not tries:
+            return
+        changes = [_change(one, _pending(one), COMMITTED) for one in tries]
+        outcomes = await change_settled(tries[0].lane.store, changes)
+        tries = [one for one, outcome in zip(tries, outcomes, strict=True) if isinstance(outcome, StoreError)]
+
+
+async def _move_on(tries: Sequence[_Try], attempt: str) -> None:
+    """Ids that were never delivered and no longer can be: their keys move on to new ones."""
+    if not tries:
+        return
+    for one in tries:
+        one.expect = _pending(one)
+    first = await put.reserve(tries[0].item.lane, len(tries), f"{attempt}.again")
+    for offset, one in enumerate(tries):
+        one.lane = one.item.lane
+        one.placed = one.placed._replace(number=first + offset)
 
 
 async def _was_delivered(lane: Lane, number: int) -> bool:
@@ -93,18 +158,13 @@ async def _was_delivered(lane: Lane, number: int) -> bool:
 
 async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
     """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row."""
-    (found,) = await read_surely(
-        lane.store, [Span(lane.bodies(lane.bucket_of(placed.number)), placed.number, placed.number)]
-    )
+    bucket = lane.bucket_of(placed.number)
+    (found,) = await read_surely(lane.store, [Span(lane.bodies(bucket), placed.number, placed.number)])
     for row in found.rows:
         body, attributes, enqueued_at = (row.values.get(name) for name in ("body", "attributes", "enqueued_at"))
         visible_from, keyed = row.values.get("visible_from"), row.values.get("keyed")
-        retention_ms = lane.settings.retention_ms
-        if (
-            isinstance(enqueued_at, int)
-            and retention_ms is not None
-            and enqueued_at + retention_ms <= placed.enqueued_at
-        ):
+        kept_ms = lane.settings.retention_ms
+        if isinstance(enqueued_at, int) and kept_ms is not None and enqueued_at + kept_ms <= placed.enqueued_at:
             # It was never confirmed, and has expired unseen: as it stands nobody would receive it.
             return placed
         if isinstance(body, bytes) and isinstance(enqueued_at, int):
@@ -116,23 +176,23 @@ async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
     return placed
 
 
-def _pending(lane: int, number: int) -> dict[str, Value]:
-    return {"status": PENDING, "lane": lane, "id": number}
+def _pending(one: _Try) -> dict[str, Value]:
+    return {"status": PENDING, "lane": one.lane.number, "id": one.number}
 
 
-def _change(item: Keyed, expect: Values, status: str, lane: int, number: int, token: str) -> Change:
+def _change(one: _Try, expect: Values, status: str) -> Change:
+    item = one.item
     digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
     window_ms = item.lane.settings.dedup_window_ms
     values: Values = {
         "status": status,
-        "lane": lane,
-        "id": number,
-        "attempt": token,
+        "lane": one.lane.number,
+        "id": one.number,
+        "attempt": one.token,
         "expires_at": item.placed.enqueued_at + window_ms,
     }
-    window_seconds = -(-window_ms // 1000)
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),
         [RowChange(item.key, expect, values)],
-        ttl_seconds=window_seconds,
+        ttl_seconds=-(-window_ms // 1000),
     )

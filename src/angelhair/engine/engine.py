@@ -17,6 +17,7 @@ from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed import worker as working
 from angelhair.engine.bucketed.ack import AckOutcome, ack
 from angelhair.engine.bucketed.change import ChangeResult, Wanted, change
+from angelhair.engine.bucketed.inspect import BucketSeen, inspect
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, raise_mark, read_marks
 from angelhair.engine.bucketed.receive import Waiting, receive
 from angelhair.engine.catalog import Queue
@@ -153,6 +154,10 @@ class Engine:
             for waiting in group
         ]
 
+    def due_in_ms(self, account: str, name: str) -> int | None:
+        """In how many milliseconds a receive may find something that this server knows of; None if it knows nothing."""
+        return self.memory.due_in_ms(account, name, self.clock.now())
+
     async def ack(self, account: str, name: str, texts: Sequence[str]) -> list[AckOutcome]:
         """None for each message that is settled by this receipt, or what is wrong."""
 
@@ -214,6 +219,18 @@ class Engine:
 
         async def attempt(queue: Queue) -> dict[int, Marks]:
             return {number: await read_marks(self.memory.lane(queue, number)) for number in queue.lanes}
+
+        return await self._with_queue(account, name, attempt)
+
+    async def buckets(
+        self, account: str, name: str, lane_number: int, first: int | None, count: int
+    ) -> list[BucketSeen]:
+        """A run of a lane's buckets from `first` on, or from the first that is kept."""
+        validate_whole("first", first or 0, 0, limits.INTEGER_LIMIT - 1)
+        validate_whole("count", count, 1, limits.STATS_BUCKETS)
+
+        async def attempt(queue: Queue) -> list[BucketSeen]:
+            return await inspect(self.memory.known_lane(queue, lane_number), first, count)
 
         return await self._with_queue(account, name, attempt)
 

@@ -138,6 +138,15 @@ class Memory:
         worker = self.workers.get((queue.incarnation, number))
         return worker is not None and worker.lease.held(now)
 
+    def due_in_ms(self, account: str, name: str, now: Moment) -> int | None:
+        """In how long something of the queue is due that this server knows of; a hint, and no store is asked."""
+        remembered = self._queues.get((account, name))
+        if remembered is None:
+            return None
+        views = [self._views.get((remembered.queue.incarnation, lane)) for lane in remembered.queue.lanes]
+        times = [view.due[0][0] for view in views if view is not None and view.due]
+        return max(0, min(times) - now.monotonic_ms) if times else None
+
     # --- clock ----------------------------------------------------------------------------------------------------
 
     async def check_clock(self, now: Moment) -> None:

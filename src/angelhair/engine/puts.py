@@ -35,26 +35,29 @@ async def put_reserved(
     begin_ms = await wake.index_time_ms(reservation.lane)
     placed = put.place(reservation.first, messages, begin_ms)
     outcomes: dict[int, PutOutcome] = {}
-    for index, item in enumerate(placed):
-        if item.message.key is not None:
-            keyed = dedup.Keyed(reservation.lane, item, item.message.key)
-            outcomes[index] = await _put_keyed(memory, queue, keyed)
+    keyed = {
+        index: dedup.Keyed(reservation.lane, item, item.message.key)
+        for index, item in enumerate(placed)
+        if item.message.key is not None
+    }
+    if keyed:
+        outcomes.update(zip(keyed, await _put_keyed(memory, queue, list(keyed.values())), strict=True))
     plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
     await _put_plain(reservation.lane, plain, outcomes, reserve_again)
     return [outcomes[index] for index in range(len(messages))]
 
 
-async def _put_keyed(memory: Memory, queue: Queue, keyed: dedup.Keyed) -> PutOutcome:
+async def _put_keyed(memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed]) -> list[PutOutcome]:
     try:
         return await dedup.put_keyed(
             keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
         )
     except StoreError as error:
-        return OutcomeUnknown(str(error))
+        return [OutcomeUnknown(str(error))] * len(keyed)
     except (QueueGone, LaneSealed):
-        # The key stands, and its message may be completed by a later put with the same key.
+        # The keys stand, and their messages may be completed by later puts with the same keys.
         memory.distrust(queue.account, queue.name)
-        return OutcomeUnknown("the queue or its lanes changed while the message was being put")
+        return [OutcomeUnknown("the queue or its lanes changed while the message was being put")] * len(keyed)
 
 
 async def _put_plain(

@@ -113,12 +113,12 @@ PUTS = (
         "R10",
         (
             Patch(
-                "dedup.put_keyed",
-                "            if status == COMMITTED:",
-                "            if status == PENDING:\n"
-                "                expect = _pending(found_lane, found_number)\n"
-                "                continue\n"
-                "            if status == COMMITTED:",
+                "dedup._owns",
+                "    if status == COMMITTED:",
+                "    if status == PENDING:\n"
+                "        one.expect = {'status': PENDING, 'lane': lane, 'id': number}\n"
+                "        return False\n"
+                "    if status == COMMITTED:",
             ),
         ),
         ("dedup",),
@@ -131,7 +131,8 @@ PUTS = (
             Patch(
                 "dedup.put_keyed",
                 "for round_number in range(limits.PUT_ROUNDS):",
-                "await put.write(lane, [item.placed], now)\n    for round_number in range(limits.PUT_ROUNDS):",
+                "await put.write(items[0].lane, [one.placed for one in tries.values()], now)\n"
+                "    for round_number in range(limits.PUT_ROUNDS):",
             ),
         ),
         ("dedup",),
@@ -141,7 +142,7 @@ PUTS = (
         "A finished bucket goes although a key that was not committed may name an id in it.",
         "R10",
         (
-            Patch("dedup.put_keyed", "range(limits.SETTLE_ATTEMPTS)", "range(0)"),
+            Patch("dedup._commit", "range(limits.SETTLE_ATTEMPTS)", "range(0)"),
             Patch("bucketed.retire._kept_until", "if not isinstance(keys_lapse, int):", "if True:"),
         ),
         ("dedup",),

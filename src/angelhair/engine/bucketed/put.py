@@ -97,7 +97,11 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := _delay(lane, item.message))}
     slots: list[tuple[int, int]] = []
     if delays:
-        begin_ms = await wake.index_time_ms(lane)
+        try:
+            begin_ms = await wake.index_time_ms(lane)
+        except Unavailable as timeless:
+            # Said of these alone: others of their group may have been written already.
+            return Written({item.number: timeless for item in placed}, [])
         slots = sorted({(places.wake_slot(begin_ms + delay), bucket) for delay, bucket in delays})
         writes += wake.entries(lane, ((slot, bucket, limits.LOOK_AGAIN_MS) for slot, bucket in slots))
     results = await write_through(lane.store, writes)
