@@ -1,41 +1,4 @@
-"""Every bound, with its unit and its reason. Nothing else in the tree writes a bare number that limits something."""
-
-# --- what users may ask for ---------------------------------------------------------------------------------------
-
-NAME_LENGTH = 80
-"""Characters in a queue or account name: SQS's limit, so that every name works through every door."""
-
-BODY_BYTES = 8 * 1024 * 1024
-"""A message body. Cassandra refuses mutations near half a commit log segment (16 MiB of the default 32, less with a
-small heap), and a changed body shares its mutation with conditions: half of that leaves room."""
-
-ATTRIBUTES_BYTES = 256 * 1024
-"""A message's attributes, as text."""
-
-KEY_LENGTH = 512
-"""Characters in an idempotency key: a URL fits, a document does not."""
-
-BATCH_MESSAGES = 1_000
-"""Messages in one request, in either direction."""
-
-BUCKET_SIZE_MINIMUM = 1
-BUCKET_SIZE_MAXIMUM = 10_000
-"""Messages in a bucket. Repair reads a bucket whole: 10,000 rows are some 60 ms on Cassandra, more would stall it."""
-
-LANES_MAXIMUM = 64
-"""Lanes of a queue. Each costs two small reads when a receive looks for work."""
-
-DURATION_MAXIMUM_MS = 100 * 365 * 86_400_000
-"""Any time span that a user gives: a century. Keeps every sum of times far inside 64 bits."""
-
-REPAIR_TIMEOUT_MINIMUM_MS = 100
-"""Below this, repair would call ids dead while their writes are still on the way, and re-admit them one by one."""
-
-LIST_QUEUES = 1_000
-"""Queues in one page of a listing: SQS's limit."""
-
-PEEK_MESSAGES = 1_000
-"""Messages in one peek."""
+"""How the engine works: how much it reads, writes and tries at a time, and how long it waits."""
 
 # --- how the engine works -----------------------------------------------------------------------------------------
 
@@ -157,6 +120,15 @@ MOVE_PATIENCE_MS = 5_000
 
 STEP_MS = 1_000
 """How long a background worker rests when there was nothing to do."""
+
+STEP_IDLE_MS = 5_000
+"""How long it rests at most between two steps on a queue in which nothing happens: twice within a lease."""
+
+STEPS_AT_ONCE = 32
+"""Queues that one server's background works on at the same time; the others wait for their turn."""
+
+DISCOVERY_SECONDS = 5.0
+"""How often a server looks for queues that others have made."""
 
 STEP_SOON_MS = 50
 """How long it rests when there is more to do."""

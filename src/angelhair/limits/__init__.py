@@ -1,0 +1,9 @@
+"""Every bound, with its unit and its reason. Nothing else in the tree writes a bare number that limits something.
+
+One file a subject; everybody reads them here, as `limits.NAME`, each time anew: the simulator and tests change them.
+"""
+
+from angelhair.limits.asking import *
+from angelhair.limits.calling import *
+from angelhair.limits.serving import *
+from angelhair.limits.working import *

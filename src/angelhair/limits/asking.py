@@ -1,0 +1,51 @@
+"""What users may ask for, and how long they may wait for it."""
+
+# --- what users may ask for ---------------------------------------------------------------------------------------
+
+NAME_LENGTH = 80
+"""Characters in a queue or account name: SQS's limit, so that every name works through every door."""
+
+BODY_BYTES = 8 * 1024 * 1024
+"""A message body. Cassandra refuses mutations near half a commit log segment (16 MiB of the default 32, less with a
+small heap), and a changed body shares its mutation with conditions: half of that leaves room."""
+
+ATTRIBUTES_BYTES = 256 * 1024
+"""A message's attributes, as text."""
+
+KEY_LENGTH = 512
+"""Characters in an idempotency key: a URL fits, a document does not."""
+
+BATCH_MESSAGES = 1_000
+"""Messages in one request, in either direction."""
+
+BUCKET_SIZE_MINIMUM = 1
+BUCKET_SIZE_MAXIMUM = 10_000
+"""Messages in a bucket. Repair reads a bucket whole: 10,000 rows are some 60 ms on Cassandra, more would stall it."""
+
+LANES_MAXIMUM = 64
+"""Lanes of a queue. Each costs two small reads when a receive looks for work."""
+
+DURATION_MAXIMUM_MS = 100 * 365 * 86_400_000
+"""Any time span that a user gives: a century. Keeps every sum of times far inside 64 bits."""
+
+REPAIR_TIMEOUT_MINIMUM_MS = 100
+"""Below this, repair would call ids dead while their writes are still on the way, and re-admit them one by one."""
+
+LIST_QUEUES = 1_000
+"""Queues in one page of a listing: SQS's limit."""
+
+PEEK_MESSAGES = 1_000
+"""Messages in one peek."""
+
+# --- waiting receives ----------------------------------------------------------------------------------------------
+
+WAIT_MAXIMUM_SECONDS = 60.0
+"""How long a receive may wait for a message. SQS allows 20; proxies cut silent connections after a minute or so."""
+
+POLL_FIRST_SECONDS = 0.025
+POLL_MOST_SECONDS = 1.0
+"""How often a queue with waiting receives is looked at for what other servers did: often at first, ever less often
+while nothing comes. Puts on the same server wake a receive at once and need no looking."""
+
+POLL_GROWTH = 1.5
+"""By how much the pause grows with each look that found nothing."""

@@ -1,0 +1,77 @@
+"""What the client and the command do by themselves."""
+
+# --- the Python client ----------------------------------------------------------------------------------------------
+
+CLIENT_TIMEOUT_SECONDS = 30.0
+"""How long the client waits for an answer, beyond what a receive asked to wait: the server's own tries end sooner."""
+
+CLIENT_RETRY_SECONDS = 60.0
+"""How long one call goes on trying. Well within the five minutes for which a queue remembers idempotency keys."""
+
+CLIENT_PAUSE_FIRST_SECONDS = 0.1
+CLIENT_PAUSE_MOST_SECONDS = 5.0
+"""The longest pause before the first repetition, and before any: each doubles the one before, and the true pause is
+anywhere below (full jitter), so that a thousand clients do not come back in step."""
+
+CLIENT_CONNECTIONS = 100
+"""Connections that one client opens to its server at the same time."""
+
+CLIENT_IDLE_SECONDS = 60.0
+"""How long the client keeps an idle connection: half of what the server does, so that it is not cut in mid-request."""
+
+CONSUMER_CONCURRENCY = 8
+"""Handlers that a consumer runs at the same time, unless told otherwise."""
+
+CONSUMER_VISIBILITY_SECONDS = 30.0
+"""For how long a consumer holds a message between two extensions. After a crash its messages come back this late."""
+
+CONSUMER_VISIBILITY_LEAST_SECONDS = 1.0
+"""Below this an extension would often come too late on a busy machine."""
+
+CONSUMER_WAIT_SECONDS = 20.0
+"""How long a consumer's receive waits for messages; an idle consumer stops at most this late."""
+
+CONSUMER_EXTEND_SHARE = 0.5
+"""After which share of its visibility a message is extended: the other half is for trying again."""
+
+CONSUMER_EXTEND_TRIES = 4
+"""Tries of an extension that fit into the visibility that is left; each may take, and be followed by, such a share."""
+
+CONSUMER_DELAY_FIRST_SECONDS = 1.0
+CONSUMER_DELAY_MOST_SECONDS = 300.0
+"""For how long a message is put back whose handler failed for the first time, and at most; it doubles in between."""
+
+# --- the command --------------------------------------------------------------------------------------------------
+
+COMMAND_RETRY_SECONDS = 5.0
+"""How long a command goes on trying a server that is unavailable: through a restart, and not through a coffee."""
+
+COMMAND_READ_BYTES = 1024 * 1024
+"""What `put --lines` reads at once: whatever is there, so that a slow producer's lines are put as they come."""
+
+DOCTOR_PATIENCE_SECONDS = 5.0
+"""How long `doctor` waits for a server's answer; it says of itself that it is not ready after 2 seconds."""
+
+DOCTOR_FREE_BYTES = 1024 * 1024 * 1024
+"""Free space below which `doctor` warns: at 1,000 messages of 1 KiB a second, a quarter of an hour."""
+
+LOAD_TASKS = 50
+"""Producers, and consumers, of one `load`: together as many as a client has connections."""
+
+LOAD_RATE_MAXIMUM = 100_000
+"""Messages a second that `load` may be asked for: far more than one process of Python can send."""
+
+LOAD_WAIT_SECONDS = 1.0
+"""How long a consumer of `load` waits in one receive: it is this much later that it notices the end."""
+
+LOAD_DRAIN_SECONDS = 60.0
+"""How long `load` waits for the last messages when all have been sent: twice the usual visibility time-out, so that
+what a failed consumer held comes again."""
+
+LOAD_REST_SECONDS = 0.2
+"""How long a producer or consumer of `load` rests after an error: it has been tried again already."""
+
+OPEN_ATTEMPTS = 6
+OPEN_PAUSE_SECONDS = 2.0
+"""How often, and how far apart, a server that starts asks a Cassandra that answers and cannot yet: long enough for
+several that start at once on an empty keyspace to let one of them create the tables."""
