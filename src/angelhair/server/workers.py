@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from typing import Any
 
 from angelhair import limits
 from angelhair.engine.engine import Engine
@@ -15,43 +16,95 @@ _log = logging.getLogger(__name__)
 
 
 class Workers:
-    """One task per queue, each stepping at its own pace; and one that drops what deleted queues held."""
+    """One task per queue, each stepping at its own pace; one that finds the queues; one that buries deleted ones."""
 
     def __init__(self, engine: Engine, account: str) -> None:
         self._engine = engine
         self._account = account
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._queues: dict[str, _Pace] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turns = asyncio.Semaphore(limits.STEPS_AT_ONCE)
+        self.steps = 0
 
     def start(self, queues: Iterable[str]) -> None:
+        """Works on these queues, until they are deleted; and buries what deleted ones held."""
         for queue in queues:
-            if queue not in self._tasks:
-                self._tasks[queue] = asyncio.create_task(self._step(queue), name=f"worker of {queue}")
-        if "" not in self._tasks:
-            self._tasks[""] = asyncio.create_task(self._bury(), name="gravedigger")
+            if queue not in self._queues:
+                self._queues[queue] = _Pace()
+                self._spawn(self._work(queue), f"worker of {queue}")
+        if not any(task.get_name() == "gravedigger" for task in self._tasks):
+            self._spawn(self._bury(), "gravedigger")
+
+    def discover(self) -> None:
+        """Works on every queue of the account, also those that other servers will make."""
+        self.start(())
+        self._spawn(self._discover(), "discovery")
+
+    def wake(self, queue: str) -> None:
+        """Something happens in this queue: its background work keeps pace."""
+        pace = self._queues.get(queue)
+        if pace is not None:
+            pace.hurry()
+
+    @property
+    def queues(self) -> list[str]:
+        return list(self._queues)
 
     async def stop(self) -> None:
         """Ends the work and gives the leases back, so that another server need not wait for them to lapse."""
-        for task in self._tasks.values():
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        self._tasks.clear()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._queues.clear()
         with contextlib.suppress(StoreError):
             await self._engine.release_leases()
 
-    async def _step(self, queue: str) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _work(self, queue: str) -> None:
+        pace = self._queues[queue]
+        try:
+            while True:
+                async with self._turns:
+                    pause_ms = await self._step(queue)
+                if pause_ms is None:
+                    return
+                await pace.rest(pause_ms)
+        finally:
+            if self._queues.get(queue) is pace:
+                del self._queues[queue]
+
+    async def _step(self, queue: str) -> int | None:
+        """In how long to come back; None when the queue is gone. The discovery finds it if it is made again."""
+        self.steps += 1
+        try:
+            return await self._engine.step(self._account, queue)
+        except QueueNotFound:
+            return None
+        except StoreError as error:
+            _log.warning("background work on %s waits for the store: %s", queue, error)
+        except Exception:  # noqa: BLE001 - see below
+            # A queue whose repair has stopped loses its promises one by one: better a noisy log than a dead task.
+            _log.exception("background work on %s met an error that it does not know; it goes on", queue)
+        return limits.STEP_MS
+
+    async def _discover(self) -> None:
         while True:
-            pause_ms = limits.STEP_MS
             try:
-                pause_ms = await self._engine.step(self._account, queue)
-            except QueueNotFound:
-                self._tasks.pop(queue, None)
-                return
+                after, more = None, True
+                while more:
+                    names, more = await self._engine.list_queues(self._account, after=after)
+                    self.start(names)
+                    after = names[-1] if names else None
             except StoreError as error:
-                _log.warning("background work on %s waits for the store: %s", queue, error)
-            except Exception:  # noqa: BLE001 - see below
-                # A queue whose repair has stopped loses its promises one by one: better a noisy log than a dead task.
-                _log.exception("background work on %s met an error that it does not know; it goes on", queue)
-            await asyncio.sleep(pause_ms / 1000)
+                _log.warning("looking for queues waits for the store: %s", error)
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("looking for queues met an error that it does not know; it goes on")
+            await asyncio.sleep(limits.DISCOVERY_SECONDS)
 
     async def _bury(self) -> None:
         while True:
@@ -63,3 +116,28 @@ class Workers:
             except Exception:  # noqa: BLE001 - as above
                 _log.exception("dropping deleted queues met an error that it does not know; it goes on")
             await asyncio.sleep((limits.STEP_SOON_MS if more else 10 * limits.STEP_MS) / 1000)
+
+
+class _Pace:
+    """How fast one queue is worked on: as its steps ask for while something happens, ever slower while nothing does."""
+
+    def __init__(self) -> None:
+        self._idle_ms = limits.STEP_MS
+        self._hurried = asyncio.Event()
+
+    def hurry(self) -> None:
+        if self._idle_ms > limits.STEP_MS:
+            self._idle_ms = limits.STEP_MS
+            self._hurried.set()
+
+    async def rest(self, pause_ms: int) -> None:
+        if pause_ms < limits.STEP_MS:
+            self._idle_ms = limits.STEP_MS
+        else:
+            pause_ms = max(pause_ms, self._idle_ms)
+            self._idle_ms = min(2 * self._idle_ms, limits.STEP_IDLE_MS)
+        self._hurried.clear()
+        # Not `wait_for`: Python 3.11's swallows a cancellation that meets the event, and `stop` would wait for ever.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(pause_ms / 1000):
+                await self._hurried.wait()

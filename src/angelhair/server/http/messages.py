@@ -1,0 +1,84 @@
+"""A request and a response, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+JSON = "application/json"
+
+
+@dataclass(slots=True)
+class Request:
+    method: str
+    path: str
+    """As it was sent, percent signs and all."""
+    query: str
+    headers: Mapping[str, str]
+    """Names in lower case; a name that occurs twice has its values joined with commas."""
+    body: bytes
+    id: str
+    peer: str
+    secure: bool
+    keep_alive: bool
+    segments: list[str] = field(default_factory=list)
+    """The path, cut at its slashes and decoded."""
+    route: str = ""
+    """The template of the path, once a door has recognised it: what metrics, logs and traces call this request."""
+    queue: str | None = None
+    """The queue that it is about, once a door knows."""
+    ends_with_client: bool = False
+    """A handler that waits sets this: once the client has closed its side, nobody is there to take what it waits for.
+    Otherwise a client that has only said all that it wants to say still gets its answer."""
+
+
+@dataclass(slots=True)
+class Response:
+    status: int
+    body: bytes = b""
+    content_type: str | None = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+    close: bool = False
+    """The connection ends with this response."""
+
+
+STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus}
+
+
+class _Error(msgspec.Struct, omit_defaults=True):
+    code: str
+    message: str
+    request_id: str
+    field: str | None = None
+
+
+def error_response(
+    status: int,
+    code: str,
+    message: str,
+    request_id: str,
+    field: str | None = None,
+    headers: tuple[tuple[str, str], ...] = (),
+    close: bool = False,
+) -> Response:
+    """The one shape in which this server says no."""
+    body = msgspec.json.encode(_Error(code, message, request_id, field))
+    return Response(status, body, JSON, headers, close)
+
+
+def json_response(status: int, value: object, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    return Response(status, msgspec.json.encode(value), JSON, headers)
+
+
+def decode_path(path: str) -> list[str] | None:
+    """The segments of a path; None when it is not UTF-8 once decoded."""
+    if "%" not in path:
+        return path.split("/")[1:]
+    try:
+        return [unquote_to_bytes(segment).decode() for segment in path.split("/")[1:]]
+    except UnicodeDecodeError:
+        return None

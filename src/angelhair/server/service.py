@@ -1,0 +1,151 @@
+"""What every door calls: the engine's verbs through batching, waiting receives, and the background kept informed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from angelhair.batching.batching import AckOutcome, Batching, WantedChange
+from angelhair.clock import Clock
+from angelhair.engine.catalog import Queue
+from angelhair.engine.engine import Engine, PutOutcome
+from angelhair.engine.identities import Identities
+from angelhair.engine.store import Store
+from angelhair.errors import RequestError
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.server.polling import Polling
+from angelhair.server.runtime import AsyncioRuntime
+from angelhair.server.workers import Workers
+
+ACCOUNT = "000000000000"
+"""Whose queues a server without access keys serves."""
+
+
+class Listener(Protocol):
+    """Hears of what a service does."""
+
+    def put(self, queue: str, count: int) -> None: ...
+
+    def received(self, queue: str, deliveries: Sequence[Delivery]) -> None: ...
+
+    def acked(self, queue: str, count: int, refused: int = 0) -> None: ...
+
+    def changed(self, queue: str, count: int) -> None: ...
+
+    def forget_queue(self, queue: str) -> None: ...
+
+
+class Silence:
+    """For who has nobody to tell."""
+
+    def put(self, queue: str, count: int) -> None:
+        pass
+
+    def received(self, queue: str, deliveries: Sequence[Delivery]) -> None:
+        pass
+
+    def acked(self, queue: str, count: int, refused: int = 0) -> None:
+        pass
+
+    def changed(self, queue: str, count: int) -> None:
+        pass
+
+    def forget_queue(self, queue: str) -> None:
+        pass
+
+
+class Service:
+    """One server's queues. To be made inside a running loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        identities: Identities,
+        clock: Clock,
+        engine: Engine | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        """`engine`: one that is measured, in place of a plain one. `listener` hears of what is put, received, acked."""
+        self.store = store
+        self.clock = clock
+        self._listener = listener or Silence()
+        self.engine = engine or Engine(store, identities, clock)
+        self.batching = Batching(self.engine, AsyncioRuntime())
+        self.polling = Polling(self.batching.receive, self.engine.due_in_ms)
+        self.workers = Workers(self.engine, ACCOUNT)
+
+    def start(self) -> None:
+        self.workers.discover()
+
+    async def stop(self) -> None:
+        """After the doors have closed."""
+        await self.workers.stop()
+        await self.store.close()
+
+    # --- queues -----------------------------------------------------------------------------------------------------
+
+    async def create_queue(self, account: str, name: str, settings: QueueSettings) -> tuple[Queue, bool]:
+        made = await self.engine.create_queue(account, name, settings)
+        self.workers.start([name])
+        return made
+
+    async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
+        changed = await self.engine.change_queue(account, name, changes)
+        self.workers.wake(name)
+        return changed
+
+    async def delete_queue(self, account: str, name: str) -> None:
+        await self.engine.delete_queue(account, name)
+        self._listener.forget_queue(name)
+
+    async def purge(self, account: str, name: str) -> None:
+        await self.engine.purge(account, name)
+        self.workers.wake(name)
+
+    async def redrive(self, account: str, name: str, destination: str | None, most: int) -> int:
+        moved = await self.engine.redrive(account, name, destination, most)
+        if destination is not None:
+            self._something_visible(account, destination, moved)
+        elif moved:
+            # Each went back to where it came from: whoever waits there looks.
+            self.polling.wake_all(account)
+        return moved
+
+    # --- messages ---------------------------------------------------------------------------------------------------
+
+    async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        outcomes = await self.batching.put(account, name, messages)
+        confirmed = sum(isinstance(outcome, MessageId) for outcome in outcomes)
+        self._listener.put(name, confirmed)
+        self._something_visible(account, name, confirmed)
+        return outcomes
+
+    async def receive(self, account: str, name: str, ask: Ask, wait_seconds: float = 0) -> list[Delivery]:
+        found = await self.polling.receive(account, name, ask, wait_seconds)
+        if found:
+            self._listener.received(name, found)
+            self.workers.wake(name)
+        return found
+
+    async def ack(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
+        outcomes = await self.batching.ack(account, name, receipts)
+        acked = sum(outcome is None for outcome in outcomes)
+        self._listener.acked(name, acked, sum(isinstance(outcome, RequestError) for outcome in outcomes))
+        self.workers.wake(name)
+        return outcomes
+
+    async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
+        """Extends, releases (visibility 0) or rewrites delivered messages."""
+        outcomes = await self.batching.change(account, name, changes)
+        released = sum(
+            outcome is None and visibility_ms == 0
+            for outcome, (_, visibility_ms, _) in zip(outcomes, changes, strict=True)
+        )
+        self._listener.changed(name, sum(outcome is None for outcome in outcomes))
+        self._something_visible(account, name, released)
+        return outcomes
+
+    def _something_visible(self, account: str, name: str, messages: int) -> None:
+        if messages:
+            self.polling.wake(account, name, messages)
+            self.workers.wake(name)

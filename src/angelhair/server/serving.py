@@ -1,0 +1,136 @@
+"""A server's life: open the store, start the background, open the doors, wait for the signal, close in order."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import uvloop
+
+from angelhair import limits
+from angelhair.clock import SystemClock
+from angelhair.engine.store import Store
+from angelhair.errors import InvalidRequest
+from angelhair.server.app import App
+from angelhair.server.http import HttpServer
+from angelhair.server.identities import RandomIdentities
+from angelhair.server.observing.logs import Logs
+from angelhair.server.observing.measured_engine import MeasuredEngine
+from angelhair.server.observing.operations import Observing
+from angelhair.server.rest.door import RestDoor
+from angelhair.server.service import ACCOUNT, Service
+from angelhair.settings import Settings
+
+OpenStore = Callable[[], Awaitable[Store]]
+
+
+class CannotListen(Exception):
+    """The address is taken, or not ours."""
+
+
+class Place(NamedTuple):
+    """Which of several processes of one server this is, and the directory that they share."""
+
+    number: int
+    directory: str
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket that all of this server's processes accept from."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise CannotListen(f"{settings.host} cannot be listened on: {error.strerror or error}") from error
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(address)
+        listening.listen(limits.HTTP_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise CannotListen(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}") from error
+    listening.setblocking(False)
+    return listening
+
+
+def tls_context(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls_certificate is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # An empty password fails for a key that has one; without any, OpenSSL would ask at the terminal and wait.
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password="")
+    except OSError as error:
+        raise InvalidRequest("tls_certificate", f"{settings.tls_certificate} cannot be used: {error}") from error
+    return context
+
+
+async def serve(
+    settings: Settings,
+    open_store: OpenStore,
+    listening: socket.socket,
+    ready: Callable[[], None],
+    stopping: asyncio.Event,
+    place: Place | None = None,
+    lines: Logs | None = None,
+) -> None:
+    """Serves until `stopping` is set. Raises what kept it from starting."""
+    tls = tls_context(settings)
+    clock, identities = SystemClock(), RandomIdentities()
+    observing = Observing(settings, *(place or (None, None)))
+    store = observing.store(await open_store(), clock)
+    engine = MeasuredEngine(store, identities, clock, observing.observer)
+    service = Service(store, identities, clock, engine, observing.observer)
+    app = App([RestDoor(service), observing.door(store)])
+    http = HttpServer(observing.handler(app.handle), identities.fresh, observing.refused)
+    observing.watch(http, service.polling, service.workers, engine, ACCOUNT, lines)
+    try:
+        service.start()
+        await observing.start()
+        await http.listen(listening, tls)
+        ready()
+        await stopping.wait()
+    finally:
+        observing.stopping()
+        service.polling.stop()
+        await http.stop(settings.stop_grace_seconds)
+        await observing.stop()
+        await service.stop()
+
+
+def run(
+    settings: Settings,
+    open_store: OpenStore,
+    listening: socket.socket,
+    ready: Callable[[], None],
+    place: Place | None = None,
+) -> None:
+    """One process, until SIGTERM or SIGINT. A second signal ends it at once."""
+
+    async def main(lines: Logs) -> None:
+        loop = asyncio.get_running_loop()
+        lines.watch(loop)
+        stopping = asyncio.Event()
+
+        def stop() -> None:
+            if stopping.is_set():
+                os._exit(limits.EXIT_HURRIED)
+            stopping.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        await serve(settings, open_store, listening, ready, stopping, place, lines)
+
+    lines = Logs(settings.log_level, settings.log_format, settings.application_name)
+    try:
+        uvloop.run(main(lines))
+    finally:
+        lines.stop()
