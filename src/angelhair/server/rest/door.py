@@ -1,0 +1,82 @@
+"""The door: finds the route of a request, calls it, and says no in its one way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from angelhair.server.http.messages import Request, Response, error_response
+from angelhair.server.rest.errors import REFUSED, response_to
+from angelhair.server.rest.route import Route
+from angelhair.server.rest.routes import ROUTES
+from angelhair.server.service import Service
+
+
+class RestDoor:
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._root = _tree(ROUTES)
+
+    async def handle(self, request: Request) -> Response | None:
+        """None when no route of this door has such a path."""
+        place, arguments = self._root, []
+        for segment in request.segments:
+            following = place.literal.get(segment)
+            if following is None:
+                following = place.any
+                if following is None or not segment:
+                    return None
+                arguments.append(segment)
+            place = following
+        if not place.methods:
+            return None
+        request.route = place.template
+        if arguments:
+            request.queue = arguments[0]
+        route = place.methods.get(request.method)
+        if route is None:
+            return _other_method(place, request)
+        try:
+            return await route.handler(self._service, request, *arguments)
+        except REFUSED as error:
+            return response_to(error, request.id)
+
+
+class _Place:
+    """What stands behind the segments of a path so far."""
+
+    def __init__(self) -> None:
+        self.literal: dict[str, _Place] = {}
+        self.any: _Place | None = None
+        self.methods: dict[str, Route] = {}
+        self.template = ""
+
+    @property
+    def allowed(self) -> str:
+        return ", ".join([*self.methods, "OPTIONS"])
+
+
+def _tree(routes: Sequence[Route]) -> _Place:
+    root = _Place()
+    for route in routes:
+        place = root
+        for segment in route.template.split("/")[1:]:
+            if segment.startswith("{"):
+                if place.any is None:
+                    place.any = _Place()
+                place = place.any
+            else:
+                place = place.literal.setdefault(segment, _Place())
+        place.template = route.template
+        place.methods[route.method] = route
+        if route.method == "GET" and route.safe:
+            # The connection leaves the body out.
+            place.methods["HEAD"] = route
+    return root
+
+
+def _other_method(place: _Place, request: Request) -> Response:
+    allow = (("Allow", place.allowed),)
+    if request.method == "OPTIONS":
+        return Response(204, content_type=None, headers=allow)
+    message = f"{request.method} is not allowed here; {place.allowed} are"
+    return error_response(405, "method_not_allowed", message, request.id, headers=allow)

@@ -1,0 +1,121 @@
+"""How this door says no: one code for each thing that a client may do next, one status for each code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
+
+from angelhair import limits
+from angelhair.errors import (
+    AngelhairError,
+    InvalidReceipt,
+    InvalidRequest,
+    OutcomeUnknown,
+    QueueExists,
+    QueueNotFound,
+    RequestError,
+    StaleReceipt,
+    StoreError,
+    Unavailable,
+)
+from angelhair.server.http.messages import Response, error_response
+
+T = TypeVar("T")
+
+
+class Code(NamedTuple):
+    status: int
+    meaning: str
+
+
+CODES = {
+    "invalid_request": Code(400, "a value is missing, unknown or out of bounds; `field` names it"),
+    "invalid_receipt": Code(400, "the receipt is forged, damaged or another queue's"),
+    "malformed_json": Code(400, "the body is not JSON"),
+    "malformed_request": Code(400, "this is not HTTP/1.1 as this server understands it"),
+    "queue_not_found": Code(404, "there is no queue of this name"),
+    "no_dead_letter_queue": Code(404, "the queue has no dead-letter queue"),
+    "not_found": Code(404, "there is no such route"),
+    "method_not_allowed": Code(405, "the route does not know this method; `Allow` has those that it knows"),
+    "request_timeout": Code(408, "the request took too long to arrive"),
+    "queue_exists": Code(409, "the queue exists with other settings; the message names them"),
+    "stale_receipt": Code(409, "the message was delivered again, moved or settled since; do not repeat"),
+    "body_too_large": Code(413, "the body is too large"),
+    "url_too_long": Code(414, "the URL is too long"),
+    "unsupported_media_type": Code(415, "the content type says that the body is not JSON"),
+    "headers_too_large": Code(431, "there are too many headers, or they are too large"),
+    "internal_error": Code(500, "the server met an error that it does not know"),
+    "not_implemented": Code(501, "the transfer encoding is not understood"),
+    "unavailable": Code(503, "the store is unavailable; it did not happen, and trying again is safe"),
+    "too_many_connections": Code(503, "the server has as many connections as it takes"),
+    "outcome_unknown": Code(504, "it may have happened, or may yet; try again under the same key, or read back"),
+}
+
+RETRY_AFTER = (("Retry-After", str(limits.RETRY_AFTER_SECONDS)),)
+
+_FIELDS = {"name": "queue"}
+"""What the engine calls by another name than this door."""
+
+
+class Refusal(Exception):
+    """What this door refuses by itself."""
+
+    def __init__(self, code: str, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.field = field
+
+
+def invalid(field: str, message: str) -> Refusal:
+    """A value that this door has looked at; `InvalidRequest` comes from behind it, with names of its own."""
+    return Refusal("invalid_request", f"{field}: {message}", field)
+
+
+class Verdict(NamedTuple):
+    code: str
+    message: str
+    field: str | None = None
+
+
+def judge(error: Exception) -> Verdict:
+    """An error in this door's words. What it does not know is raised, and becomes a 500 with a log entry."""
+    match error:
+        case Refusal():
+            return Verdict(error.code, error.message, error.field)
+        case Unavailable():
+            return Verdict("unavailable", str(error))
+        case OutcomeUnknown():
+            return Verdict("outcome_unknown", str(error))
+        case InvalidReceipt():
+            return Verdict("invalid_receipt", f"the receipt {error.message}", "receipt")
+        case InvalidRequest():
+            field = _FIELDS.get(error.field, error.field)
+            return Verdict("invalid_request", f"{field}: {error.message}", field)
+        case QueueNotFound():
+            return Verdict("queue_not_found", f"there is no queue {error.name!r}")
+        case QueueExists():
+            differing = ", ".join(name.removesuffix("_ms") for name in error.differing)
+            return Verdict("queue_exists", f"the queue exists with another value of {differing}")
+        case StaleReceipt():
+            return Verdict("stale_receipt", str(error))
+    raise error
+
+
+def response_to(error: Exception, request_id: str) -> Response:
+    code, message, field = judge(error)
+    status = CODES[code].status
+    return error_response(status, code, message, request_id, field, RETRY_AFTER if status == 503 else ())
+
+
+def raise_if_all_failed(outcomes: Sequence[T | AngelhairError]) -> None:
+    """A request of which nothing was done, for one reason, is answered by that reason, whatever its size."""
+    for kind in (Unavailable, OutcomeUnknown):
+        if all(isinstance(outcome, kind) for outcome in outcomes):
+            error = outcomes[0]
+            assert isinstance(error, AngelhairError)
+            raise error
+
+
+REFUSED = (Refusal, RequestError, StoreError)
+"""What a handler may raise and `judge` knows."""

@@ -1,0 +1,135 @@
+"""Queues: list, make, show, change, delete, purge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from angelhair import limits
+from angelhair.engine.catalog import Queue
+from angelhair.engine.stats import Stats
+from angelhair.model import QueueSettings
+from angelhair.server.http.messages import Request, Response, json_response
+from angelhair.server.rest import query, shapes
+from angelhair.server.rest.decoding import decode
+from angelhair.server.rest.errors import Refusal, invalid
+from angelhair.server.rest.times import in_ms, in_seconds, rfc3339
+from angelhair.server.service import ACCOUNT, Service
+
+NO_CONTENT = Response(204, content_type=None)
+NO_STORE = (("Cache-Control", "no-store"),)
+"""What is read here is old a moment later, and what is received must never come out of a cache."""
+
+DURATIONS = ("visibility_timeout", "repair_timeout", "delay", "retention", "history", "dedup_window")
+CHANGEABLE = shapes.Changes.__struct_fields__
+FIXED = QueueSettings.FIXED
+
+LIST = query.parameters(
+    query.part_of_name("prefix", "Only names that begin with this.", "ord"),
+    query.part_of_name("after", "Only names after this one: `next` of the page before.", "invoices"),
+    query.whole("limit", "At most so many names.", 1, limits.LIST_QUEUES, 100),
+)
+
+_new_decoder = msgspec.json.Decoder(shapes.NewQueue)
+_change_decoder = msgspec.json.Decoder(shapes.Changes)
+
+
+async def list_queues(service: Service, request: Request) -> Response:
+    given = query.read(request.query, LIST)
+    names, more = await service.engine.list_queues(
+        ACCOUNT, given.get("prefix", ""), given.get("after"), given.get("limit", limits.LIST_QUEUES)
+    )
+    return json_response(200, shapes.QueueList(names, names[-1] if more else None), NO_STORE)
+
+
+async def make_queue(service: Service, request: Request, queue: str) -> Response:
+    query.read(request.query, query.NONE)
+    wanted = decode(request, _new_decoder) if request.body else shapes.NewQueue()
+    made, is_new = await service.create_queue(ACCOUNT, queue, QueueSettings(**_given(wanted)))
+    return json_response(201 if is_new else 200, _said(made))
+
+
+async def show_queue(service: Service, request: Request, queue: str) -> Response:
+    query.read(request.query, query.NONE)
+    found = await service.engine.find_queue(ACCOUNT, queue)
+    statistics = _statistics(await service.engine.stats(ACCOUNT, queue))
+    return json_response(200, shapes.QueueShown(**_fields(found), statistics=statistics), NO_STORE)
+
+
+async def change_queue(service: Service, request: Request, queue: str) -> Response:
+    query.read(request.query, query.NONE)
+    try:
+        wanted = decode(request, _change_decoder)
+    except Refusal as error:
+        if error.field in FIXED:
+            raise invalid(error.field, "cannot change after the queue was made") from None
+        raise
+    return json_response(200, _said(await service.change_queue(ACCOUNT, queue, _given(wanted))))
+
+
+async def delete_queue(service: Service, request: Request, queue: str) -> Response:
+    query.read(request.query, query.NONE)
+    await service.delete_queue(ACCOUNT, queue)
+    return NO_CONTENT
+
+
+async def purge_queue(service: Service, request: Request, queue: str) -> Response:
+    query.read(request.query, query.NONE)
+    await service.purge(ACCOUNT, queue)
+    return NO_CONTENT
+
+
+def _given(wanted: shapes.Changes) -> dict[str, Any]:
+    """The settings that were named, as the model has them."""
+    given: dict[str, Any] = {}
+    for name in wanted.__struct_fields__:
+        value = getattr(wanted, name)
+        if value is UNSET:
+            continue
+        if name in DURATIONS:
+            given[f"{name}_ms"] = None if value is None else in_ms(value)
+        else:
+            given[name] = value
+    return given
+
+
+def settings_of(settings: QueueSettings) -> shapes.Settings:
+    values: dict[str, Any] = {}
+    for name in shapes.Settings.__struct_fields__:
+        if name in DURATIONS:
+            duration_ms = getattr(settings, f"{name}_ms")
+            values[name] = None if duration_ms is None else in_seconds(duration_ms)
+        else:
+            values[name] = getattr(settings, name)
+    return shapes.Settings(**values)
+
+
+def _fields(queue: Queue) -> dict[str, Any]:
+    return {
+        "name": queue.name,
+        "kind": queue.settings.kind,
+        "settings": settings_of(queue.settings),
+        "changeable": CHANGEABLE,
+        "fixed": FIXED,
+        "created_at": rfc3339(queue.created_at_ms),
+        "changed_at": rfc3339(queue.changed_at_ms),
+    }
+
+
+def _said(queue: Queue) -> shapes.QueueSaid:
+    return shapes.QueueSaid(**_fields(queue))
+
+
+def _statistics(stats: Stats) -> shapes.Statistics:
+    age_ms = stats.oldest_age_ms
+    return shapes.Statistics(
+        stats.visible,
+        stats.in_flight,
+        stats.delayed,
+        stats.dead,
+        # Clocks of servers differ a little: a message put through another may seem to come from the future.
+        None if age_ms is None else in_seconds(max(0, age_ms)),
+        stats.exact,
+    )

@@ -1,0 +1,62 @@
+"""What a route is: enough to call it, and enough to describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from angelhair.server.http.messages import JSON, Response
+from angelhair.server.rest.query import Parameter
+
+Handler = Callable[..., Awaitable[Response]]
+"""Takes the service, the request, and the path's parameters in their order."""
+
+ALWAYS = (
+    "malformed_request", "invalid_request", "request_timeout", "body_too_large", "url_too_long", "headers_too_large",
+    "internal_error", "not_implemented", "too_many_connections",
+)
+"""Codes that any request may be refused with."""
+
+
+class RequestBody(NamedTuple):
+    description: str
+    shape: Any = None
+    """None for bytes, of whatever content type."""
+    example: object = None
+    required: bool = True
+
+
+class Answer(NamedTuple):
+    description: str
+    shape: Any = None
+    example: object = None
+    content_type: str = JSON
+    leads_to: Mapping[str, Mapping[str, str]] = {}
+    """Routes, by name, that go on from here, with what each takes from this answer: OpenAPI's links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    method: str
+    template: str
+    handler: Handler
+    name: str
+    """In one word, as client generators want it."""
+    group: str
+    summary: str
+    answers: Mapping[int, Answer]
+    description: str = ""
+    path: Sequence[Parameter] = ()
+    query: Sequence[Parameter] = ()
+    body: RequestBody | None = None
+    refusals: Sequence[str] = ()
+    """Codes beyond those that any request may meet."""
+    curl: str = ""
+    """Arguments of an example's call, without the URL."""
+    safe: bool = field(default=True)
+    """Whether a GET takes nothing away, so that it also answers HEAD."""
+
+    @property
+    def codes(self) -> list[str]:
+        return [*ALWAYS, *self.refusals]

@@ -1,0 +1,27 @@
+"""Times and durations as this door says them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+
+def rfc3339(time_ms: int) -> str:
+    seconds, milliseconds = divmod(time_ms, 1000)
+    return f"{_second(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    # Messages of one batch were put within a few seconds of each other: most of the work is done once.
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def in_seconds(duration_ms: int) -> float:
+    """Whole seconds as whole numbers: 30, not 30.0."""
+    seconds, milliseconds = divmod(duration_ms, 1000)
+    return duration_ms / 1000 if milliseconds else seconds
+
+
+def in_ms(duration_seconds: float) -> int:
+    return round(duration_seconds * 1000)

@@ -1,0 +1,40 @@
+"""What a description of one request at a time cannot say, said to schemathesis; loaded by its command.
+
+Only cases that are meant to be valid are touched,
+and only where the document's words, but not its schemas, forbid them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import schemathesis
+from schemathesis import Case, HookContext
+
+NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
+
+SHORT_WAIT_SECONDS = 0.02
+"""In place of any longer wait: that a receive waits for as long as it is told is another test's subject."""
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
+    query = case.query or {}
+    if NUMBER.fullmatch(wait := str(query.get("wait"))) and SHORT_WAIT_SECONDS < float(wait) <= 60:
+        query["wait"] = SHORT_WAIT_SECONDS
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return
+    if "delay" in query and "due" in query:
+        # One or the other: OpenAPI has no way to say it of parameters.
+        del query["delay"]
+    if "lane" in query:
+        # Which lanes a queue has is not for a schema to say; lane 0 is always there.
+        query["lane"] = 0
+    if isinstance(case.body, dict):
+        if "lane" in case.body:
+            case.body["lane"] = 0
+        for field in ("dead_letter_queue", "destination"):
+            # Neither can be the queue itself.
+            if case.body.get(field) == case.path_parameters.get("queue"):
+                case.body[field] = None

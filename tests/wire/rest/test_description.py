@@ -1,0 +1,179 @@
+"""What the door says about itself: the document, the page, and that both are the table."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from angelhair.engine import receipts
+from angelhair.model import QueueSettings
+from angelhair.server.rest import query, shapes
+from angelhair.server.rest.errors import CODES
+from angelhair.server.rest.reading import curl
+from angelhair.server.rest.route import Route
+from angelhair.server.rest.routes import ROUTES
+
+
+@pytest.fixture
+def document(client: httpx.Client) -> dict[str, Any]:
+    answer = client.get("/openapi.json")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    said = answer.json()
+    assert isinstance(said, dict)
+    return said
+
+
+def test_about(client: httpx.Client) -> None:
+    answer = client.get("/")
+    assert answer.status_code == 200
+    assert answer.json().keys() == {"name", "version", "links"}
+    assert answer.json()["name"] == "angelhair"
+    assert {"/queues", "/openapi.json", "/docs"} < set(answer.json()["links"].values())
+
+
+def test_every_route_and_every_status(document: dict[str, Any]) -> None:
+    assert document["openapi"] == "3.1.0"
+    described = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
+    assert described == {(route.template, route.method) for route in ROUTES}
+    for route in ROUTES:
+        responses = document["paths"][route.template][route.method.lower()]["responses"]
+        refusals = {str(CODES[code].status) for code in route.codes}
+        assert set(responses) == {str(status) for status in route.answers} | refusals
+        assert not refusals & {str(status) for status in route.answers}
+
+
+def test_schemas_are_closed(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    assert len(schemas) > 30
+    for name, schema in schemas.items():
+        assert schema["additionalProperties"] is False, name
+        assert schema["description"], name
+
+
+def test_references_lead_somewhere(document: dict[str, Any]) -> None:
+    references = set(re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(document)))
+    assert references
+    for reference in references:
+        place: Any = document
+        for part in reference.split("/"):
+            place = place[part]
+        assert place
+    operations = {route.name for route in ROUTES}
+    assert len(operations) == len(ROUTES)
+    assert set(re.findall(r'"links": {"(\w+)": {"operationId"', json.dumps(document))) <= operations
+
+
+def examples() -> list[tuple[str, Any, object]]:
+    found = []
+    for route in ROUTES:
+        found += [(f"{route.name} {status}", answer.shape, answer.example) for status, answer in route.answers.items()]
+        if route.body is not None:
+            found.append((f"{route.name} body", route.body.shape, route.body.example))
+    return [(name, shape, example) for name, shape, example in found if shape is not None]
+
+
+@pytest.mark.parametrize(("shape", "example"), [item[1:] for item in examples()], ids=[item[0] for item in examples()])
+def test_examples_fit_their_shapes(shape: Any, example: object) -> None:
+    text = msgspec.json.encode(example)
+    assert json.loads(msgspec.json.encode(msgspec.json.decode(text, type=shape))) == json.loads(text)
+
+
+def test_parameters_take_their_own_examples() -> None:
+    parameters = [parameter for route in ROUTES for parameter in (*route.path, *route.query)]
+    assert parameters
+    for parameter in parameters:
+        assert parameter.value(str(parameter.example)) is not None
+
+
+def test_settings_are_the_models() -> None:
+    """A setting that the model gains must be shown, described and sorted into changeable or fixed here."""
+    model = {name.removesuffix("_ms") for name in QueueSettings.__dataclass_fields__}
+    assert set(shapes.Settings.__struct_fields__) == model
+    assert set(shapes.NewQueue.__struct_fields__) == model
+    assert set(shapes.Changes.__struct_fields__) == model - set(QueueSettings.FIXED)
+
+
+def test_receipts_have_the_published_form() -> None:
+    for number in (0, 1, 2**62):
+        receipt = receipts.encode("0f" * 16, b"secret", 4_294_967_295, number, 2**32 - 1)
+        assert re.fullmatch(query.RECEIPT_PATTERN[1:-1], receipt)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "link", "img", "br"):
+            self.open.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "href" and tag == "a":
+                self.links.append(value or "")
+            elif name in ("src", "href", "srcset", "action"):
+                self.loads.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_page_works_without_a_network(client: httpx.Client) -> None:
+    answer = client.get("/docs")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    page = Page(answer.text)
+    assert page.open == [], "every tag is closed"
+    assert page.loads == []
+    assert not {"script", "link", "img", "iframe"} & set(page.tags)
+    assert "url(" not in answer.text and "@import" not in answer.text
+    assert len(page.ids) == len(set(page.ids))
+    for link in page.links:
+        assert link == "/openapi.json" or link.removeprefix("#") in page.ids
+
+
+def test_page_has_everything(client: httpx.Client) -> None:
+    page = Page(client.get("/docs").text)
+    for route in ROUTES:
+        assert route.name in page.ids
+        assert route.summary in page.text
+        assert curl(route) in page.text
+        for parameter in route.query:
+            assert parameter.name in page.text
+    assert all(code in page.text for code in CODES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_the_pages_calls_are_calls(client: httpx.Client, route: Route) -> None:
+    """What the page says to type is what the route takes."""
+    words = re.findall(r"'[^']*'|\S+", curl(route))
+    method = words[words.index("-X") + 1] if "-X" in words else "GET"
+    body = words[words.index("-d") + 1].strip("'") if "-d" in words else ""
+    client.put("/queues/orders")
+    answer = client.request(method, words[-1].removeprefix("http://127.0.0.1:9324"), content=body)
+    known = {*route.answers, *(CODES[code].status for code in route.refusals)}
+    assert method == route.method
+    assert answer.status_code in known
+    if answer.status_code == 400:
+        assert answer.json()["code"] == "invalid_receipt", "the receipt is only an example"

@@ -1,0 +1,69 @@
+"""docs/rest.md, line by line: every call in it is made, in order, and answered as it says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import httpx
+
+from angelhair.server.rest.errors import CODES
+from angelhair.server.rest.routes import ROUTES
+from tests.wire.server import running_server
+
+GUIDE = Path(__file__).parents[3] / "docs" / "rest.md"
+ADDRESS = "http://127.0.0.1:9324"
+
+CALL = re.compile(r"^\$ (curl .+)\n(\d{3})(?: (.+))?$", re.MULTILINE)
+
+
+def calls() -> list[tuple[str, int, str]]:
+    return [(line, int(status), answer or "") for line, status, answer in CALL.findall(GUIDE.read_text())]
+
+
+def spoken(client: httpx.Client, line: str, receipt: str) -> httpx.Response:
+    """As curl would send it."""
+    words = shlex.split(line.replace("$RECEIPT", receipt))[1:]
+    method, headers, body, url = "GET", {}, "", ""
+    while words:
+        word = words.pop(0)
+        if word == "-X":
+            method = words.pop(0)
+        elif word == "-d":
+            body = words.pop(0)
+            headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        elif word == "-H":
+            name, _, value = words.pop(0).partition(": ")
+            headers[name] = value
+        else:
+            url = word
+    assert url.startswith(ADDRESS)
+    return client.request(method, url.removeprefix(ADDRESS), headers=headers, content=body)
+
+
+def like(answer: str) -> re.Pattern[str]:
+    """An answer as the guide prints it, with dots for what it leaves out."""
+    return re.compile(".*".join(re.escape(part) for part in answer.split("…")), re.DOTALL)
+
+
+def test_every_call_in_the_guide(tmp_path: Path) -> None:
+    receipt = ""
+    made = set()
+    with running_server(tmp_path) as server, httpx.Client(base_url=server.url) as client:
+        for line, status, expected in calls():
+            answer = spoken(client, line, receipt)
+            assert answer.status_code == status, f"{line}\n{answer.text}"
+            assert like(expected).fullmatch(answer.text), f"{line}\n{answer.text}\nis not\n{expected}"
+            made.add((answer.request.method, answer.request.url.path))
+            for message in answer.json().get("messages", []) if "/messages/" in line else []:
+                receipt = message["receipt"]
+    for route in ROUTES:
+        template = re.compile(re.sub(r"{\w+}", "[^/]+", route.template))
+        assert any(method == route.method and template.fullmatch(path) for method, path in made), route.template
+
+
+def test_every_code_is_in_the_guide() -> None:
+    table = GUIDE.read_text()
+    for code, known in CODES.items():
+        assert re.search(rf"^\|[^|]*\b{known.status}\b[^|]*\|[^|]*`{code}`", table, re.MULTILINE), code

@@ -1,0 +1,244 @@
+"""Queues over REST: make, show, change, list, purge, delete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from angelhair import limits
+from tests.wire.rest.calls import Rest, refused
+
+Make = Callable[..., Rest]
+
+DEFAULTS = {
+    "kind": "bucketed", "bucket_size": 1000, "lanes": 1, "visibility_timeout": 30, "repair_timeout": 60, "delay": 0,
+    "retention": 345600, "max_deliveries": None, "dead_letter_queue": None, "history": 86400, "archive": False,
+    "dedup_window": 300,
+}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+# --- making ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_body_takes_the_defaults(client: httpx.Client, name: str) -> None:
+    made = client.put(f"/queues/{name}")
+    assert made.status_code == 201
+    said = made.json()
+    assert (said["name"], said["kind"], said["settings"]) == (name, "bucketed", DEFAULTS)
+    assert sorted(said["changeable"] + said["fixed"]) == sorted(DEFAULTS)
+    assert said["fixed"] == ["kind", "bucket_size"]
+    assert TIME.fullmatch(said["created_at"]) and said["changed_at"] == said["created_at"]
+
+
+def test_all_settings_are_kept(client: httpx.Client, name: str) -> None:
+    settings = {
+        "kind": "bucketed", "bucket_size": 7, "lanes": 3, "visibility_timeout": 0.25, "repair_timeout": 0.1,
+        "delay": 1.5,
+        "retention": None, "max_deliveries": 4, "dead_letter_queue": "somewhere", "history": 0, "archive": True,
+        "dedup_window": 60,
+    }
+    assert client.put(f"/queues/{name}", json=settings).json()["settings"] == settings
+    assert client.get(f"/queues/{name}").json()["settings"] == settings
+
+
+def test_again_with_the_same_settings_is_200(client: httpx.Client, name: str) -> None:
+    assert client.put(f"/queues/{name}", json={"delay": 5}).status_code == 201
+    assert client.put(f"/queues/{name}", json={"delay": 5}).status_code == 200
+    assert client.put(f"/queues/{name}", json={**DEFAULTS, "delay": 5.0}).status_code == 200
+
+
+@pytest.mark.parametrize("settings", [{}, {"delay": 6}, {"delay": 5, "retention": None}])
+def test_again_with_others_is_409(client: httpx.Client, name: str, settings: dict[str, object]) -> None:
+    """Omitted means default, in the second request too."""
+    assert client.put(f"/queues/{name}", json={"delay": 5}).status_code == 201
+    message = refused(client.put(f"/queues/{name}", json=settings), 409, "queue_exists")
+    assert message.endswith("another value of retention" if "retention" in settings else "another value of delay")
+    assert client.get(f"/queues/{name}").json()["settings"]["delay"] == 5
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("kind", "databag"), ("kind", None), ("bucket_size", 0), ("bucket_size", 10_001), ("bucket_size", "7"),
+        ("bucket_size", 7.5), ("lanes", 0), ("lanes", 65), ("visibility_timeout", -1), ("visibility_timeout", None),
+        ("visibility_timeout", True), ("visibility_timeout", 3_153_600_001), ("repair_timeout", 0.0999), ("delay", "5"),
+        ("retention", 0.999), ("retention", False), ("max_deliveries", 0), ("max_deliveries", 1_000_001),
+        ("dead_letter_queue", ""), ("dead_letter_queue", ".hidden"), ("dead_letter_queue", "x" * 81),
+        ("dead_letter_queue", "line\n"), ("history", -0.001), ("archive", 1), ("archive", None), ("dedup_window", 0.5),
+        ("dedup_window", 630_720_001), ("visibility", 30), ("name", "x"), ("", 1), ("`", 1),
+    ],
+)
+def test_invalid_settings_are_named(client: httpx.Client, name: str, field: str, value: object) -> None:
+    refused(client.put(f"/queues/{name}", json={field: value}), 400, "invalid_request", field)
+    refused(client.get(f"/queues/{name}"), 404, "queue_not_found")
+
+
+@pytest.mark.parametrize("body", ["[]", "null", '"orders"', "5"])
+def test_settings_are_an_object(client: httpx.Client, name: str, body: str) -> None:
+    refused(client.put(f"/queues/{name}", content=body), 400, "invalid_request", "body")
+
+
+def test_whole_numbers_may_have_a_point(client: httpx.Client, name: str) -> None:
+    """JSON has one kind of number; some clients write all of them so."""
+    made = client.put(f"/queues/{name}", content='{"bucket_size": 50.0, "max_deliveries": 3.0, "delay": 2.0}')
+    assert made.status_code == 201
+    settings = made.json()["settings"]
+    assert (settings["bucket_size"], settings["max_deliveries"], settings["delay"]) == (50, 3, 2)
+
+
+def test_a_queue_is_not_its_own_dead_letter_queue(client: httpx.Client, name: str) -> None:
+    answer = client.put(f"/queues/{name}", json={"dead_letter_queue": name})
+    refused(answer, 400, "invalid_request", "dead_letter_queue")
+
+
+@pytest.mark.parametrize("bad", ["-a", ".a", "a b", "a%2Fb", "%C3%A4", "a%00", "x" * 81, "a%0A", "%E2%80%AE"])
+@pytest.mark.parametrize(("method", "rest"), [
+    ("PUT", ""), ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("PUT", "/message"), ("GET", "/messages/1"),
+    ("POST", "/purge"),
+    ("GET", "/peek/1"), ("GET", "/pointers"), ("GET", "/buckets"), ("GET", "/dead/1"), ("POST", "/redrive"),
+])
+def test_bad_names(client: httpx.Client, bad: str, method: str, rest: str) -> None:
+    content = b"{}" if method == "PATCH" else b""
+    refused(client.request(method, f"/queues/{bad}{rest}", content=content), 400, "invalid_request", "queue")
+
+
+def test_good_names(client: httpx.Client, name: str) -> None:
+    for good in (f"{name}.fifo", f"_{name}", f"9{name}", name + "-" * (80 - len(name))):
+        assert client.put(f"/queues/{good}").status_code == 201
+
+
+# --- showing --------------------------------------------------------------------------------------------------------
+
+
+def test_statistics(make: Make) -> None:
+    queue = make(visibility_timeout=60)
+    assert queue.show()["statistics"] == {
+        "visible": 0, "in_flight": 0, "delayed": 0, "dead": 0, "oldest_age": None, "exact": True,
+    }
+    for _ in range(3):
+        queue.put()
+    queue.put(params={"delay": 60})
+    assert len(queue.receive(1)) == 1
+    statistics = queue.show()["statistics"]
+    age = statistics.pop("oldest_age")
+    assert statistics == {"visible": 2, "in_flight": 1, "delayed": 1, "dead": 0, "exact": True}
+    assert 0 <= age < 60
+
+
+def test_answers_are_not_for_caches(make: Make) -> None:
+    queue = make()
+    for rest in ("", "/messages/1", "/peek/1", "/pointers", "/buckets"):
+        assert queue.call("GET", rest).headers["cache-control"] == "no-store"
+
+
+# --- changing -------------------------------------------------------------------------------------------------------
+
+
+def test_change(make: Make) -> None:
+    queue = make(delay=5)
+    changed = queue.call("PATCH", json={"visibility_timeout": 90, "retention": None, "max_deliveries": 2})
+    assert changed.status_code == 200
+    expected = {**DEFAULTS, "delay": 5, "visibility_timeout": 90, "retention": None, "max_deliveries": 2}
+    assert changed.json()["settings"] == expected
+    assert queue.show()["settings"] == expected
+    assert queue.call("PATCH", json={"max_deliveries": None}).json()["settings"]["max_deliveries"] is None
+    assert queue.call("PATCH", json={}).status_code == 200
+
+
+@pytest.mark.parametrize("field", ["kind", "bucket_size"])
+def test_what_cannot_change_says_so(make: Make, field: str) -> None:
+    queue = make()
+    message = refused(queue.call("PATCH", json={field: DEFAULTS[field]}), 400, "invalid_request", field)
+    assert "cannot change" in message
+
+
+def test_change_refuses_what_creation_refuses(make: Make) -> None:
+    queue = make()
+    refused(queue.call("PATCH", json={"lanes": 65}), 400, "invalid_request", "lanes")
+    refused(queue.call("PATCH", json={"colour": "red"}), 400, "invalid_request", "colour")
+    refused(queue.call("PATCH", json={"dead_letter_queue": queue.name}), 400, "invalid_request", "dead_letter_queue")
+    refused(queue.call("PATCH"), 400, "malformed_json")
+    assert queue.show()["settings"] == DEFAULTS
+
+
+def test_lanes_change(make: Make) -> None:
+    queue = make()
+    assert queue.call("PATCH", json={"lanes": 3}).json()["settings"]["lanes"] == 3
+    assert [lane["lane"] for lane in queue.call("GET", "/pointers").json()["lanes"]] == [0, 1, 2]
+
+
+# --- deleting -------------------------------------------------------------------------------------------------------
+
+
+def test_delete(make: Make) -> None:
+    queue = make()
+    queue.put(b"old")
+    (old,) = queue.receive()
+    assert queue.call("DELETE").status_code == 204
+    for method, rest in (("GET", ""), ("DELETE", ""), ("GET", "/messages/1"), ("PUT", "/message")):
+        refused(queue.call(method, rest), 404, "queue_not_found")
+    assert queue.call("PUT").status_code == 201
+    assert queue.receive() == []
+    refused(queue.ack(old["receipt"]), 400, "invalid_receipt", "receipt")
+
+
+@pytest.mark.parametrize(("method", "rest", "body"), [
+    ("GET", "", None), ("PATCH", "", {}), ("DELETE", "", None), ("POST", "/purge", None),
+    ("PUT", "/messages", [{"body": "x"}]), ("GET", "/messages/1", None), ("GET", "/messages/1?wait=1", None),
+    ("POST", "/acks", {"receipts": ["x"]}), ("GET", "/peek/1", None), ("GET", "/dead/1", None),
+    ("POST", "/redrive", {}),
+    ("GET", "/pointers", None), ("GET", "/buckets", None), ("GET", "/buckets?lane=0", None),
+    ("POST", "/repair", {"lane": 0, "bucket": 0}), ("PATCH", "/message/x", {"visibility": 1}),
+    ("DELETE", "/message/x", None),
+])
+def test_unknown_queue(client: httpx.Client, name: str, method: str, rest: str, body: object) -> None:
+    answer = client.request(method, f"/queues/{name}{rest}", **({} if body is None else {"json": body}))
+    assert name in refused(answer, 404, "queue_not_found")
+
+
+def test_purge(make: Make) -> None:
+    queue = make()
+    queue.put(b"before")
+    queue.put(b"before")
+    assert len(queue.receive(visibility=0)) == 1
+    assert queue.call("POST", "/purge").status_code == 204
+    queue.put(b"after")
+    assert [message["body"] for message in queue.receive(10)] == ["after"]
+
+
+# --- listing --------------------------------------------------------------------------------------------------------
+
+
+def test_list_and_pages(client: httpx.Client, name: str) -> None:
+    names = [f"{name}.{letter}" for letter in "edcba"]
+    for each in names:
+        assert client.put(f"/queues/{each}").status_code == 201
+    names.sort()
+
+    def listed(**parameters: object) -> tuple[list[str], str | None]:
+        answer = client.get("/queues", params={"prefix": f"{name}.", **parameters})
+        assert answer.status_code == 200
+        return answer.json()["queues"], answer.json()["next"]
+
+    assert listed() == (names, None)
+    assert listed(limit=5) == (names, None)
+    assert listed(limit=2) == (names[:2], names[1])
+    assert listed(limit=2, after=names[1]) == (names[2:4], names[3])
+    assert listed(limit=2, after=names[3]) == (names[4:], None)
+    assert listed(after=names[4]) == ([], None)
+    assert set(names) <= set(client.get("/queues").json()["queues"])
+    assert client.delete(f"/queues/{names[2]}").status_code == 204
+    assert listed() == (names[:2] + names[3:], None)
+
+
+@pytest.mark.parametrize(("query", "field"), [
+    ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=", "limit"), ("limit=ten", "limit"), ("limit=+5", "limit"),
+    ("limit=5.5", "limit"), ("limit=05", "limit"), ("limit=" + "9" * 5000, "limit"), ("prefix=a%20b", "prefix"),
+    ("prefix=" + "x" * (limits.NAME_LENGTH + 1), "prefix"), ("after=%C3%A4", "after"), ("first=1", "first"),
+    ("prefix=a&prefix=a", "prefix"), ("=5", ""), ("%FF=5", "query"), ("limit=%FF", "query"),
+])
+def test_bad_pages(client: httpx.Client, query: str, field: str) -> None:
+    refused(client.get(f"/queues?{query}"), 400, "invalid_request", field)

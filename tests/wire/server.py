@@ -1,0 +1,106 @@
+"""A real server for tests: our own HTTP on a free loopback port, in a thread with its own loop, on one SQLite file.
+
+Between the server and its file stands a `FaultyStore`, so that a test can make the store fail.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from angelhair.clock import SystemClock
+from angelhair.server.http import HttpServer
+from angelhair.server.http.messages import Request, Response, error_response
+from angelhair.server.identities import RandomIdentities
+from angelhair.server.rest.door import RestDoor
+from angelhair.server.service import ACCOUNT, Service
+from angelhair.stores.sqlite import open_store
+from tests.faults import FaultyStore
+
+PATIENCE_SECONDS = 60.0
+"""How long a test waits for something that must happen; on a machine with nothing else to do it takes milliseconds."""
+
+STOP_SECONDS = 5.0
+
+
+@dataclass
+class RunningServer:
+    url: str
+    service: Service
+    store: FaultyStore
+    loop: asyncio.AbstractEventLoop
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Runs something on the server's own loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(PATIENCE_SECONDS)
+
+    def step(self, queue: str) -> None:
+        """One step of the queue's background work, now."""
+        self.run(self.service.engine.step(ACCOUNT, queue))
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Waits until something is so on the server."""
+
+        async def watch() -> None:
+            while not condition():
+                await asyncio.sleep(0.005)
+
+        self.run(asyncio.wait_for(watch(), PATIENCE_SECONDS))
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[RunningServer]:
+    started: list[RunningServer] = []
+    failed: list[BaseException] = []
+    ready, stop = threading.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        store = FaultyStore(await open_store(folder / "queues.db"))
+        service = Service(store, RandomIdentities(), SystemClock())
+        door = RestDoor(service)
+
+        async def handle(request: Request) -> Response:
+            response = await door.handle(request)
+            return response or error_response(404, "not_found", "there is nothing here", request.id)
+
+        http = HttpServer(handle, RandomIdentities().fresh)
+        listening = socket.create_server(("127.0.0.1", 0))
+        await http.listen(listening)
+        port = listening.getsockname()[1]
+        started.append(RunningServer(f"http://127.0.0.1:{port}", service, store, asyncio.get_running_loop()))
+        ready.set()
+        await stop.wait()
+        store.heal()
+        service.polling.stop()
+        await http.stop(STOP_SECONDS)
+        await service.stop()
+
+    def live() -> None:
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(serve())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=live, name="server under test")
+    thread.start()
+    assert ready.wait(PATIENCE_SECONDS)
+    try:
+        if started:
+            yield started[0]
+    finally:
+        if started:
+            started[0].loop.call_soon_threadsafe(stop.set)
+        thread.join(PATIENCE_SECONDS)
+    if failed:
+        raise failed[0]
