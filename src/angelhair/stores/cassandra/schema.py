@@ -6,14 +6,18 @@ records the version. A keyspace that a newer Angelhair has brought forward is re
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from typing import Any
 
 from cassandra.cluster import Session
+from cassandra.policies import HostDistance
+from cassandra.pool import Host
 from cassandra.query import SimpleStatement
 
 from angelhair.engine.schema import SCHEMA_VERSION, TABLES
 from angelhair.engine.store import Table
-from angelhair.errors import StoreRefused
+from angelhair.errors import StoreRefused, Unavailable
 from angelhair.stores.cassandra.layout import CQL_TYPES, column_types
 from angelhair.stores.cassandra.settings import SCHEMA_TIMEOUT_SECONDS
 
@@ -45,6 +49,15 @@ _OVERWRITTEN = "{'class': 'LeveledCompactionStrategy'}"
 """Catalog, sequences, pointers, leases, keys: few rows, overwritten all the time, read one by one. Levels keep a row in
 one or two files, where tiers would leave a version of it in each."""
 
+SCRIBE_LOOKS = 200
+SCRIBE_LOOK_SECONDS = 0.1
+"""How long to wait for a connection to the node that changes the schema: twice the driver's own patience."""
+
+
+class SchemaMissing(StoreRefused):
+    """The keyspace is there and empty: whoever may create tables in it may go on with `bootstrap`."""
+
+
 _WRITE_ONCE_TABLES = frozenset({"bodies", "states", "wakes"})
 
 
@@ -61,33 +74,62 @@ def create_table(keyspace: str, table: Table) -> str:
 
 def bring_forward(session: Session, keyspace: str, tables: Sequence[Table] = TABLES,
                   version: int = SCHEMA_VERSION) -> None:
-    """Creates the schema, or adds what a version that is older than ours lacks. Run it from one place at a time:
-    Cassandra 5.0 does not order schema changes that are made at the same time on different nodes."""
-    session.execute(
+    """Creates the schema, or adds what a version that is older than ours lacks. Several servers that start at once on
+    an empty keyspace may all do it, through one node; see `_scribe`."""
+    scribe = _scribe(session)
+
+    def ask(statement: str, parameters: Sequence[str] = ()) -> Any:
+        return session.execute(statement, parameters or None, timeout=SCHEMA_TIMEOUT_SECONDS, host=scribe)
+
+    ask(
         f'CREATE TABLE IF NOT EXISTS "{keyspace}"."{META}" (name text PRIMARY KEY, value text) '
-        f"WITH compaction = {_OVERWRITTEN} AND gc_grace_seconds = {GRACE_OF_TRUTH_SECONDS}",
-        timeout=SCHEMA_TIMEOUT_SECONDS,
+        f"WITH compaction = {_OVERWRITTEN} AND gc_grace_seconds = {GRACE_OF_TRUTH_SECONDS}"
     )
+    _agree(session)
     found = read_version(session, keyspace)
     if found is not None and found > version:
         raise _newer(keyspace, found, version)
     if found == version:
         return
     for table in tables:
-        session.execute(create_table(keyspace, table), timeout=SCHEMA_TIMEOUT_SECONDS)
+        ask(create_table(keyspace, table))
         present = {
             row[0]
-            for row in session.execute(
+            for row in ask(
                 "SELECT column_name FROM system_schema.columns WHERE keyspace_name = %s AND table_name = %s",
                 (keyspace, table.name),
             )
         }
         for name, kind in column_types(table).items():
             if name not in present:
-                session.execute(
-                    f'ALTER TABLE "{keyspace}"."{table.name}" ADD "{name}" {kind}', timeout=SCHEMA_TIMEOUT_SECONDS
-                )
+                ask(f'ALTER TABLE "{keyspace}"."{table.name}" ADD IF NOT EXISTS "{name}" {kind}')
+    _agree(session)
     _record_version(session, keyspace, found, version)
+
+
+def _scribe(session: Session) -> Host:
+    """The node that makes every change of the schema, the same one for whoever asks.
+
+    One node does one change after the other and sees what is there. Two nodes that create a table at the same time make
+    two tables of one name; when they hear of each other one of them goes, with all that was written into it.
+    """
+    for _ in range(SCRIBE_LOOKS):
+        near = [
+            host for host in session.cluster.metadata.all_hosts()
+            if host.is_up is not False and session.cluster.profile_manager.distance(host) != HostDistance.IGNORED
+        ]
+        first = min(near, key=lambda host: str(host.address), default=None)
+        # A session connects to the other nodes after it has begun with one; a node that cannot be reached is then down.
+        if first is not None and first in {pool.host for pool in session.get_pools()}:
+            return first
+        time.sleep(SCRIBE_LOOK_SECONDS)
+    raise Unavailable("the node that the schema has to be changed on cannot be reached")
+
+
+def _agree(session: Session) -> None:
+    """Waits until every node has the schema; whoever finds a table there already was not made to wait by the driver."""
+    if not session.cluster.control_connection.wait_for_schema_agreement(wait_time=SCHEMA_TIMEOUT_SECONDS):
+        raise Unavailable(f"the nodes did not agree on the schema within {SCHEMA_TIMEOUT_SECONDS:.0f} s")
 
 
 def check_version(session: Session, keyspace: str, version: int = SCHEMA_VERSION) -> None:
@@ -97,7 +139,7 @@ def check_version(session: Session, keyspace: str, version: int = SCHEMA_VERSION
     )
     found = read_version(session, keyspace) if known.one() is not None else None
     if found is None:
-        raise StoreRefused(f"keyspace {keyspace} has no schema of Angelhair; run `angelhair bootstrap` first")
+        raise SchemaMissing(f"keyspace {keyspace} has no schema of Angelhair; run `angelhair bootstrap` first")
     if found < version:
         raise StoreRefused(
             f"keyspace {keyspace} has schema version {found}, this program needs {version}; run `angelhair bootstrap`"

@@ -1,0 +1,229 @@
+"""From settings to an open store, or to one line that says why not and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from angelhair import limits
+from angelhair.clock import Clock
+from angelhair.engine.store import Store
+from angelhair.errors import AngelhairError, StoreRefused, Unavailable
+from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
+
+if TYPE_CHECKING:
+    from angelhair.stores.cassandra import CassandraSettings
+
+Tell = Callable[[str], None]
+
+DATA_MODE = 0o700
+"""Of a data directory that is made here: what is in the messages is nobody else's business."""
+
+REASON_CHARACTERS = 200
+"""Of what a driver says; some of its sentences hold a whole cluster."""
+
+
+def silence(_: str) -> None:
+    """For who does not want to be told."""
+
+
+async def open_store(settings: Settings, tell: Tell = silence, clock: Clock | None = None) -> Store:
+    """`tell` hears what is unsafe, and of a schema that was created. Raises `StoreRefused` or `Unavailable`; their text
+    is one line for people."""
+    if settings.on_cassandra:
+        return await _open_cassandra(settings, tell, clock)
+    return await _open_file(settings, clock)
+
+
+async def prepare(settings: Settings, tell: Tell = silence) -> None:
+    """Opens the store and closes it again: whatever has to be created is, once, before several processes start."""
+    store = await open_store(settings, tell)
+    await store.close()
+
+
+def describe_store(settings: Settings) -> str:
+    if not settings.on_cassandra:
+        return f"the file {database_path(settings)}"
+    name = f" of {settings.cluster_name}" if settings.cluster_name is not None else ""
+    return f"keyspace {settings.keyspace}{name} on Cassandra at {places(settings)}"
+
+
+def database_path(settings: Settings) -> Path:
+    return Path(settings.data or DEFAULT_DATA) / DATABASE_NAME
+
+
+def places(settings: Settings) -> str:
+    return f"{','.join(settings.contact_points)} port {settings.store_port}{' (SSL)' if settings.use_ssl else ''}"
+
+
+# --- the embedded file ----------------------------------------------------------------------------------------------
+
+
+async def _open_file(settings: Settings, clock: Clock | None) -> Store:
+    from angelhair.stores import sqlite
+
+    path = database_path(settings)
+    try:
+        path.parent.mkdir(mode=DATA_MODE, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StoreRefused(f"data wants a directory, and {error.filename or path.parent} is a file") from error
+    except OSError as error:
+        raise StoreRefused(f"the directory {path.parent} cannot be made: {error.strerror}") from error
+    if not os.access(path.parent, os.R_OK | os.W_OK | os.X_OK):
+        raise StoreRefused(f"the directory {path.parent} is not writable for user {os.geteuid()}")
+    return await sqlite.open_store(path, clock=clock)
+
+
+# --- Cassandra ------------------------------------------------------------------------------------------------------
+
+
+def cassandra_settings(settings: Settings) -> CassandraSettings:
+    """Raises `StoreRefused` when the driver is not installed or a certificate cannot be used."""
+    try:
+        from angelhair.stores.cassandra import CassandraSettings
+    except ImportError as error:
+        raise StoreRefused("Cassandra's driver is not installed; pip install 'angelhair[cassandra]'") from error
+    return CassandraSettings(
+        contact_points=settings.contact_points,
+        port=settings.store_port,
+        keyspace=settings.keyspace,
+        user=settings.username,
+        password=settings.password,
+        ssl_context=ssl_context(settings) if settings.use_ssl else None,
+        data_centre=settings.data_center,
+        read_consistency=settings.consistency_level,
+        write_consistency=settings.consistency_level,
+        serial_consistency=settings.serial_consistency_level,
+        application_name=settings.application_name,
+    )
+
+
+def ssl_context(settings: Settings) -> ssl.SSLContext:
+    trusted = settings.ssl_ca
+    try:
+        context = ssl.create_default_context(
+            cafile=trusted if trusted is not None and not os.path.isdir(trusted) else None,
+            capath=trusted if trusted is not None and os.path.isdir(trusted) else None,
+        )
+    except OSError as error:
+        raise StoreRefused(f"ssl_ca: {trusted} cannot be used: {error.strerror or error}") from error
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.check_hostname = settings.ssl_check_hostname
+    if settings.ssl_certificate is not None:
+        try:
+            # An empty password fails for a key that has one; without any, OpenSSL would ask at the terminal and wait.
+            context.load_cert_chain(settings.ssl_certificate, settings.ssl_key, password="")
+        except OSError as error:
+            raise StoreRefused(
+                f"ssl_certificate: {settings.ssl_certificate} cannot be used: {error.strerror or error}"
+            ) from error
+    return context
+
+
+async def _open_cassandra(settings: Settings, tell: Tell, clock: Clock | None) -> Store:
+    wanted = cassandra_settings(settings)
+    for _ in range(limits.OPEN_ATTEMPTS - 1):
+        try:
+            return await _attempt(settings, wanted, tell, clock)
+        except Exception as error:
+            if not _passes(error):
+                raise cassandra_trouble(settings, error) from error
+        await asyncio.sleep(limits.OPEN_PAUSE_SECONDS)
+    try:
+        return await _attempt(settings, wanted, tell, clock)
+    except Exception as error:
+        raise cassandra_trouble(settings, error) from error
+
+
+async def _attempt(settings: Settings, wanted: CassandraSettings, tell: Tell, clock: Clock | None) -> Store:
+    from angelhair.stores import cassandra
+
+    try:
+        store = await cassandra.open_store(wanted, clock)
+    except cassandra.SchemaMissing:
+        await _create_schema(settings, wanted)
+        tell(f"keyspace {settings.keyspace} was empty; its tables have been created")
+        store = await cassandra.open_store(wanted, clock)
+    for warning in store.warnings:
+        tell(warning)
+    return store
+
+
+async def _create_schema(settings: Settings, wanted: CassandraSettings) -> None:
+    from angelhair.stores import cassandra
+
+    try:
+        await cassandra.bootstrap(wanted)
+    except Exception as error:
+        if is_forbidden(error):
+            raise StoreRefused(
+                f"keyspace {settings.keyspace} is empty and {_who(settings)} may not create its tables; "
+                "run `angelhair bootstrap` once, as somebody who may"
+            ) from error
+        raise
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether the cluster was reached and is only busy with itself: while others that start at the same time create the
+    tables, some nodes know them and some do not yet."""
+    from cassandra import AlreadyExists, InvalidRequest, OperationTimedOut, RequestExecutionException
+
+    return isinstance(error.__cause__, RequestExecutionException | InvalidRequest | AlreadyExists | OperationTimedOut)
+
+
+def is_forbidden(error: BaseException) -> bool:
+    from cassandra import Unauthorized
+
+    return isinstance(error.__cause__, Unauthorized)
+
+
+def cassandra_trouble(settings: Settings, error: Exception) -> AngelhairError:
+    """What the driver raised, as one line. What is no trouble of Cassandra's is raised as it is."""
+    from cassandra import AuthenticationFailed, DriverException
+
+    if is_forbidden(error):
+        return StoreRefused(f"Cassandra does not allow it: {_one_line(str(error.__cause__))}")
+    if isinstance(error, Unavailable | DriverException | OSError):
+        cause = error.__cause__ or error
+        each = _each(cause)
+        if each and all(isinstance(reason, AuthenticationFailed) for reason in each.values()):
+            return StoreRefused(f"Cassandra at {places(settings)} refuses the login of {_who(settings)}; "
+                                "set username and password")
+        hint = ""
+        if any(isinstance(reason, ssl.SSLError) for reason in each.values()):
+            hint = "; see ssl_ca and ssl_check_hostname"
+        return Unavailable(f"Cassandra cannot be reached at {places(settings)}: {_reasons(cause)}{hint}")
+    if isinstance(error, AngelhairError):
+        return error
+    raise error
+
+
+def _each(error: BaseException) -> dict[str, object]:
+    """What the driver met on each node, where it says."""
+    each = getattr(error, "errors", None)
+    return {str(place): reason for place, reason in each.items()} if isinstance(each, Mapping) else {}
+
+
+def _reasons(error: BaseException) -> str:
+    """What each node said, or all of them."""
+    said = {place: _one_line(str(reason)) for place, reason in _each(error).items()}
+    if not said:
+        return _one_line(str(error))
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return "; ".join(f"{place}: {reason}" for place, reason in said.items())
+
+
+def _one_line(text: str) -> str:
+    last = re.search(r"Last error: (.*?)\"?$", text, re.DOTALL)
+    line = " ".join((last.group(1) if last else text).split())
+    return line if len(line) <= REASON_CHARACTERS else line[:REASON_CHARACTERS] + "…"
+
+
+def _who(settings: Settings) -> str:
+    return f"user {settings.username}" if settings.username is not None else "a server without a user name"

@@ -1,0 +1,139 @@
+"""From settings to a store, or to one line that says why not."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+
+import cassandra
+import pytest
+from cassandra.cluster import NoHostAvailable
+
+from angelhair.cli import opening
+from angelhair.errors import AngelhairError, StoreRefused, Unavailable
+from angelhair.settings import Settings
+
+NOBODY = Settings(contact_points=("127.0.0.1",), cassandra_port=1)
+"""Nothing listens on port 1."""
+
+
+def refused(settings: Settings) -> AngelhairError:
+    async def attempt() -> None:
+        store = await opening.open_store(settings)
+        await store.close()
+
+    with pytest.raises(AngelhairError) as caught:
+        asyncio.run(attempt())
+    return caught.value
+
+
+# --- the embedded file ----------------------------------------------------------------------------------------------
+
+
+def test_the_file_and_its_directory_are_made(tmp_path: Path) -> None:
+    settings = Settings(data=str(tmp_path / "a" / "b"))
+    asyncio.run(opening.prepare(settings))
+    assert (tmp_path / "a" / "b" / "angelhair.db").is_file()
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700
+    assert opening.describe_store(settings) == f"the file {tmp_path / 'a' / 'b' / 'angelhair.db'}"
+    # And found again.
+    asyncio.run(opening.prepare(settings))
+
+
+def test_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    asyncio.run(opening.prepare(Settings(data=str(tmp_path))))
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+def test_data_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "notes"
+    file.write_text("mine")
+    for data in (file, file / "below"):
+        error = refused(Settings(data=str(data)))
+        assert isinstance(error, StoreRefused)
+        assert str(error).startswith("data wants a directory, and ")
+    assert file.read_text() == "mine"
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "angelhair.db").write_text("something else entirely, and long enough to be looked at " * 20)
+    error = refused(Settings(data=str(tmp_path)))
+    assert isinstance(error, StoreRefused)
+    assert str(tmp_path / "angelhair.db") in str(error)
+
+
+# --- Cassandra ------------------------------------------------------------------------------------------------------
+
+
+def test_settings_arrive_at_the_store(tmp_path: Path) -> None:
+    wanted = opening.cassandra_settings(Settings(
+        contact_points=("a", "b"), keyspace="k", cassandra_port=1, username="u", password="p", data_center="dc1",
+        consistency_level="QUORUM", serial_consistency_level="SERIAL", application_name="orders",
+    ))
+    assert (wanted.contact_points, wanted.keyspace, wanted.port) == (("a", "b"), "k", 1)
+    assert (wanted.user, wanted.password, wanted.data_centre) == ("u", "p", "dc1")
+    assert (wanted.read_consistency, wanted.write_consistency, wanted.serial_consistency) == (
+        "QUORUM", "QUORUM", "SERIAL")
+    assert (wanted.application_name, wanted.ssl_context) == ("orders", None)
+
+
+def test_with_ssl_certificates_are_checked_and_the_other_port_is_taken() -> None:
+    wanted = opening.cassandra_settings(Settings(contact_points=("a",), use_ssl=True))
+    context = wanted.ssl_context
+    assert isinstance(context, ssl.SSLContext)
+    assert (wanted.port, context.verify_mode, context.check_hostname) == (9043, ssl.CERT_REQUIRED, True)
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+    trusting = opening.ssl_context(Settings(use_ssl=True, ssl_check_hostname=False))
+    assert (trusting.verify_mode, trusting.check_hostname) == (ssl.CERT_REQUIRED, False)
+
+
+@pytest.mark.parametrize("field", ["ssl_ca", "ssl_certificate"])
+@pytest.mark.parametrize("there", [False, True])
+def test_a_certificate_that_is_none_is_named(field: str, there: bool, tmp_path: Path) -> None:
+    file = tmp_path / "certificate.pem"
+    if there:
+        file.write_text("not a certificate\n")
+    with pytest.raises(StoreRefused, match=f"^{field}: {file} cannot be used: "):
+        opening.ssl_context(Settings(use_ssl=True, **{field: str(file)}))
+
+
+def test_a_directory_of_certificates_may_be_trusted(tmp_path: Path) -> None:
+    context = opening.ssl_context(Settings(use_ssl=True, ssl_ca=str(tmp_path)))
+    assert context.get_ca_certs() == []
+
+
+def test_a_cassandra_that_is_not_there_is_one_line() -> None:
+    error = refused(NOBODY)
+    assert isinstance(error, Unavailable)
+    assert str(error) == "Cassandra cannot be reached at 127.0.0.1 port 1: Connection refused"
+
+
+def test_what_the_driver_says_becomes_one_line() -> None:
+    def told(cause: Exception) -> AngelhairError:
+        try:
+            raise Unavailable(f"{type(cause).__name__}: {cause}") from cause
+        except Unavailable as error:
+            return opening.cassandra_trouble(NOBODY, error)
+
+    forbidden = told(cassandra.Unauthorized("User poor has no CREATE permission"))
+    assert isinstance(forbidden, StoreRefused)
+    assert str(forbidden) == "Cassandra does not allow it: User poor has no CREATE permission"
+    login = told(NoHostAvailable("none", {"a:1": cassandra.AuthenticationFailed("Bad\ncredentials")}))
+    assert isinstance(login, StoreRefused)
+    assert str(login) == ("Cassandra at 127.0.0.1 port 1 refuses the login of a server without a user name; "
+                          "set username and password")
+    several = told(NoHostAvailable("none", {"a:1": OSError("too\nlate"), "b:1": ssl.SSLError(1, "no trust")}))
+    assert isinstance(several, Unavailable)
+    assert str(several) == ("Cassandra cannot be reached at 127.0.0.1 port 1: a:1: too late; b:1: no trust; see "
+                            "ssl_ca and ssl_check_hostname")
+    long = told(cassandra.OperationTimedOut("x" * 1000))
+    assert len(str(long)) < 300
+
+
+def test_other_errors_are_left_as_they_are() -> None:
+    with pytest.raises(KeyError):
+        opening.cassandra_trouble(NOBODY, KeyError("a mistake of ours"))
+    refusal = StoreRefused("as it is")
+    assert opening.cassandra_trouble(NOBODY, refusal) is refusal
