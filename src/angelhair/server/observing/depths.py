@@ -1,0 +1,102 @@
+"""Looks at the depths of queues in the background, so that nobody who scrapes makes the store work.
+
+One queue at a time, in rounds; after each look a rest many times as long as it took. What a server does not look after,
+it says nothing about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+
+from angelhair import limits
+from angelhair.errors import QueueNotFound, StoreError
+from angelhair.server.observing.measured_engine import MeasuredEngine
+from angelhair.server.observing.observer import Observer
+
+_log = logging.getLogger(__name__)
+
+
+class Depths:
+    """To be made inside a running loop. `queues` says which queues there are."""
+
+    def __init__(
+        self, engine: MeasuredEngine, account: str, queues: Callable[[], Iterable[str]], observer: Observer
+    ) -> None:
+        self._engine = engine
+        self._account = account
+        self._queues = queues
+        self._observer = observer
+        self._loop = asyncio.get_running_loop()
+        self._round: list[str] = []
+        self._round_begun = 0.0
+        self._known: set[str] = set()
+        self._missing: frozenset[str] = frozenset()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = self._loop.create_task(self._run(), name="depths")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def step(self) -> float:
+        """One look at one queue; returns for how many seconds to rest."""
+        if not self._round:
+            self._begin_round()
+        if not self._round:
+            return limits.DEPTH_ROUND_SECONDS
+        begun = self._loop.time()
+        await self._look(self._round.pop())
+        now = self._loop.time()
+        rest = max(limits.DEPTH_REST_SECONDS, (now - begun) * limits.DEPTH_REST)
+        if not self._round:
+            rest = max(rest, self._round_begun + limits.DEPTH_ROUND_SECONDS - now)
+        return rest
+
+    def _begin_round(self) -> None:
+        self._round_begun = self._loop.time()
+        names = sorted(self._queues())
+        for gone in self._known.difference(names):
+            self._forget(gone)
+        # Deleted through another server, or by another process of this one. Twice in a row: a new queue may be used
+        # before its background work has found it.
+        missing = self._observer.queues.difference(names)
+        for gone in missing & self._missing:
+            self._observer.forget_queue(gone)
+        self._missing = missing
+        self._round = names[::-1]
+        self._observer.leases_held(self._engine.leases_held())
+
+    async def _look(self, name: str) -> None:
+        stats = None
+        if name not in self._known and len(self._known) >= limits.METRICS_QUEUES:
+            return
+        try:
+            stats = await self._engine.depth(self._account, name)
+        except QueueNotFound:
+            pass
+        except StoreError as error:
+            _log.debug("the depth of %s waits for the store: %s", name, error)
+        except Exception:  # noqa: BLE001 - a figure less is no reason to lose all others
+            _log.exception("the depth of %s met an error that it does not know; it goes on", name)
+        if stats is None:
+            self._forget(name)
+        else:
+            self._known.add(name)
+            self._observer.depth(name, stats)
+
+    def _forget(self, name: str) -> None:
+        if name in self._known:
+            self._known.discard(name)
+            self._observer.depth_unknown(name)
+
+    async def _run(self) -> None:
+        while True:
+            rest_seconds = await self.step()
+            await asyncio.sleep(rest_seconds)

@@ -1,0 +1,75 @@
+"""The engine that a server runs, which tells an observer how many messages share a commit, and looks at depths.
+
+Between the doors and the engine stands batching; what arrives here is what it joined. So the sizes of groups are seen
+from this side, and batching need not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from angelhair import limits
+from angelhair.clock import Clock
+from angelhair.engine.bucketed.ack import AckOutcome
+from angelhair.engine.bucketed.change import ChangeResult
+from angelhair.engine.catalog import Queue
+from angelhair.engine.engine import Engine, ReceiveOutcome
+from angelhair.engine.identities import Identities
+from angelhair.engine.puts import Reservation
+from angelhair.engine.stats import Stats, lane_stats
+from angelhair.engine.store import Store
+from angelhair.model import Ask
+from angelhair.server.observing.observer import Observer
+
+
+class MeasuredEngine(Engine):
+    def __init__(self, store: Store, identities: Identities, clock: Clock, observer: Observer) -> None:
+        super().__init__(store, identities, clock)
+        self._observer = observer
+
+    async def reserve(self, account: str, name: str, count: int) -> Reservation:
+        self._observer.group("put", count)
+        return await super().reserve(account, name, count)
+
+    async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
+        answers = await super().receive(account, name, asks)
+        found = sum(len(answer) for answer in answers if isinstance(answer, list))
+        if found:
+            # Looks that found nothing committed nothing.
+            self._observer.group("receive", found)
+        return answers
+
+    async def ack(self, account: str, name: str, texts: Sequence[str]) -> list[AckOutcome]:
+        self._observer.group("ack", len(texts))
+        return await super().ack(account, name, texts)
+
+    async def change(
+        self, account: str, name: str, changes: Sequence[tuple[str, int | None, bytes | None]]
+    ) -> list[ChangeResult]:
+        self._observer.group("change", len(changes))
+        return await super().change(account, name, changes)
+
+    def leases_held(self) -> int:
+        now = self.clock.now()
+        return sum(worker.lease.held(now) for worker in self.memory.workers.values())
+
+    async def depth(self, account: str, name: str) -> Stats | None:
+        """What the queue holds, at fewer reads than `stats`; None when another server is the one to say.
+
+        That is whoever holds the lease of the queue's first lane, so that of many servers one looks.
+        """
+
+        async def attempt(queue: Queue) -> Stats | None:
+            now = self.clock.now()
+            lanes = queue.read_lanes
+            worker = self.memory.workers.get((queue.incarnation, min(lanes)))
+            if worker is None or not worker.lease.held(now):
+                return None
+            total = Stats()
+            most = max(2, limits.DEPTH_BUCKETS // len(lanes))
+            for number in lanes:
+                lane = self.memory.lane(queue, number)
+                total.add(await lane_stats(lane, self.clock.now(), self.memory.clock_is_good(self.clock.now()), most))
+            return total
+
+        return await self._with_queue(account, name, attempt)

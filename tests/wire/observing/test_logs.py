@@ -1,0 +1,122 @@
+"""Logs of a real server: every line says which request it is about, and none says what was in it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+
+import pytest
+
+from angelhair.clock import SystemClock
+from angelhair.engine.schema import BODIES, STATES
+from angelhair.model import QueueSettings
+from angelhair.server.http import Request, Response
+from angelhair.server.observing.logs import Logs
+from angelhair.stores.memory import MemoryStore
+from tests.faults import NEVER_SENT, UNAVAILABLE, FaultyStore
+from tests.wire.observing.world import lines_of, logging_to, quiet, serving
+
+MARK = "SALT-AND-PEPPER-7391"
+
+
+def store_that_fails() -> FaultyStore:
+    return FaultyStore(MemoryStore(lambda: SystemClock().now().wall_ms))
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_bodies_and_receipts_are_never_logged(form: str) -> None:
+    """At the most talkative level, through requests that work, that fail and that break."""
+    receipts: list[str] = []
+
+    async def main(logs: Logs) -> None:
+        store = store_that_fails()
+        async with serving(store=store, queues={"jobs": QueueSettings()}, logs=logs, access_log=True) as served:
+            client = served.client
+            assert (await client.put("/queues/jobs/message", content=MARK)).status_code == 201
+            (delivery,) = (await client.get("/queues/jobs/messages/1")).json()
+            assert delivery["body"] == MARK
+            receipts.append(delivery["receipt"])
+            store.next("write", BODIES, UNAVAILABLE, times=100)
+            assert (await client.put("/queues/jobs/message", content=MARK)).status_code == 503
+            store.heal()
+            store.next("change", STATES, NEVER_SENT, times=100)
+            assert (await client.delete(f"/queues/jobs/message/{receipts[0]}")).status_code == 409
+            store.heal()
+            in_json = json.dumps([{"body": MARK}, {"receipts": receipts}])
+            for body in (MARK, in_json, base64.b64encode(MARK.encode()).decode(), MARK + "\u00e4\n'\""):
+                assert (await client.put(f"/broken/{receipts[0]}", content=body.encode())).status_code == 500
+
+    with logging_to(form) as (logs, stream):
+        quiet()
+        asyncio.run(main(logs))
+    text = stream.getvalue()
+    assert text.count("RuntimeError: choked on") == 4, "the errors are there, without what they choked on"
+    assert MARK not in text
+    assert base64.b64encode(MARK.encode()).decode() not in text
+    assert receipts[0] not in text
+
+
+def test_an_error_that_nobody_foresaw_is_one_line_with_its_request_and_its_stack() -> None:
+    async def main(logs: Logs) -> None:
+        async with serving(logs=logs) as served:
+            answer = await served.client.put("/broken", headers={"x-request-id": "abc-1"})
+            assert (answer.status_code, answer.json()["request_id"]) == (500, "abc-1")
+
+    with logging_to() as (logs, stream):
+        quiet()
+        asyncio.run(main(logs))
+    (line,) = [line for line in lines_of(stream) if line["level"] == "ERROR"]
+    assert line["request_id"] == "abc-1"
+    assert line["application"] == "kitchen"
+    assert line["@version"] == "1"
+    assert "RuntimeError: choked on" in line["stack_trace"]
+    assert "Traceback (most recent call last)" in line["stack_trace"]
+
+
+def test_access_lines_are_off_unless_asked_for_and_name_the_route() -> None:
+    async def main(access_log: bool) -> None:
+        async with serving(queues={"jobs": QueueSettings()}, access_log=access_log) as served:
+            await served.client.put("/queues/jobs/message", content=b"12345")
+
+    with logging_to(level="info") as (_, stream):
+        quiet()
+        asyncio.run(main(False))
+    assert [line for line in lines_of(stream) if "route" in line] == []
+    with logging_to(level="info") as (_, stream):
+        quiet()
+        asyncio.run(main(True))
+    (line,) = [line for line in lines_of(stream) if "route" in line]
+    assert line["message"] == "PUT /queues/{queue}/message 201"
+    assert (line["queue"], line["status"], line["body_bytes"], line["peer"]) == ("jobs", 201, 5, "127.0.0.1")
+    assert line["request_id"]
+    assert line["milliseconds"] >= 0
+
+
+def test_a_task_that_outlives_its_request_does_not_speak_for_it() -> None:
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        async def later() -> None:
+            logging.getLogger("angelhair.tests").info("from the task")
+            ended.set()
+
+        async with serving() as served:
+            tasks = []
+
+            async def handle(request: Request) -> Response:
+                logging.getLogger("angelhair.tests").info("from the request")
+                tasks.append(asyncio.create_task(later()))
+                return Response(204)
+
+            request = Request("GET", "/", "", {}, b"", "abc-2", "", False, True)
+            await served.observing.handler(handle)(request)
+            await ended.wait()
+
+    with logging_to() as (_, stream):
+        quiet()
+        asyncio.run(main())
+    about = {line["message"]: line.get("request_id") for line in lines_of(stream)}
+    assert about["from the request"] == "abc-2"
+    assert about["from the task"] is None
