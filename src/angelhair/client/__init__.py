@@ -1,0 +1,39 @@
+"""The Python client: `Client` for threads, `AsyncClient` for asyncio, one core for both.
+
+    verbs/            what can be asked, as plans: generators that yield what to do next, and do nothing themselves
+    plans retrying    the steps of a plan; sending and trying again
+    values reading refusals paths bodies    from Python to the wire and back
+    consuming         what a consumer decides
+    driving blocking blocking_consumer      plans in threads, over httpx.Client
+    asynchronous asynchronous_consumer      plans on asyncio, over httpx.AsyncClient
+    transport keeper signals                what both drivers share
+
+Errors are those of `angelhair.errors`.
+"""
+
+from angelhair.client.asynchronous import AsyncClient
+from angelhair.client.asynchronous_consumer import AsyncConsumer
+from angelhair.client.blocking import Client
+from angelhair.client.blocking_consumer import Consumer
+from angelhair.client.retrying import Retry
+from angelhair.client.values import (
+    AckFailure,
+    Bucket,
+    Delivered,
+    Draft,
+    LanePointers,
+    Message,
+    Origin,
+    PeekedMessage,
+    PutOutcome,
+    Queue,
+    QueueSettings,
+    Receipt,
+    Statistics,
+)
+
+__all__ = [
+    "Client", "AsyncClient", "Consumer", "AsyncConsumer", "Retry",
+    "Message", "PeekedMessage", "Origin", "Draft", "Receipt", "Delivered", "PutOutcome", "AckFailure",
+    "Queue", "QueueSettings", "Statistics", "LanePointers", "Bucket",
+]

@@ -1,0 +1,21 @@
+"""Where things are below the server's address. What would change the meaning of a path is refused before it is sent."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from angelhair.client.values import Delivered
+from angelhair.errors import InvalidReceipt
+from angelhair.model import validate_name
+
+
+def of_queue(queue: str, *rest: str) -> str:
+    """An empty name, or one of dots, would be another path: `DELETE /queues/a/message/..` is not an ack."""
+    return "/".join(("/queues", quote(validate_name("queue", queue), safe=""), *rest))
+
+
+def of_message(delivered: Delivered) -> str:
+    receipt = delivered.receipt
+    if not isinstance(receipt, str) or not receipt.strip("."):
+        raise InvalidReceipt("is not a receipt of this service")
+    return of_queue(delivered.queue, "message", quote(receipt, safe=""))

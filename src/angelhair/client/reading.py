@@ -1,0 +1,86 @@
+"""From answers to values. Fields that a newer server adds are passed over."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from angelhair.client.plans import Answer
+from angelhair.client.values import Bucket, LanePointers, Message, Origin, PeekedMessage, Queue, Statistics
+
+T = TypeVar("T")
+Fields = Mapping[str, Any]
+
+
+class Unreadable(Exception):
+    """The answer is not one of Angelhair's."""
+
+
+def reads(read: Callable[[Any], T]) -> Callable[[Answer], T]:
+    """A reader of answers from a reader of their JSON."""
+
+    def from_answer(answer: Answer) -> T:
+        try:
+            return read(json.loads(answer.body))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Unreadable(f"{type(error).__name__}: {error}") from error
+
+    return from_answer
+
+
+def queue(found: Fields) -> Queue:
+    return Queue(
+        name=found["name"],
+        kind=found["kind"],
+        settings=found["settings"],
+        changeable=tuple(found["changeable"]),
+        fixed=tuple(found["fixed"]),
+        statistics=statistics(found["statistics"]) if found.get("statistics") else None,
+        created_at=moment(found["created_at"]),
+        changed_at=moment(found["changed_at"]),
+    )
+
+
+def statistics(found: Fields) -> Statistics:
+    return Statistics(*(found[name] for name in Statistics._fields))
+
+
+def message(name: str, found: Fields) -> Message:
+    return Message(
+        **_seen(name, found),
+        receipt=found["receipt"],
+        first_delivered_at=moment(found["first_delivered_at"]),
+        visible_at=moment(found["visible_at"]),
+    )
+
+
+def peeked(name: str, found: Fields) -> PeekedMessage:
+    return PeekedMessage(**_seen(name, found))
+
+
+def _seen(name: str, found: Fields) -> dict[str, Any]:
+    text, origin = found.get("body"), found.get("origin")
+    return {
+        "queue": name,
+        "id": found["id"],
+        "body": text.encode() if text is not None else b64decode(found["body_base64"], validate=True),
+        "content_type": found.get("content_type"),
+        "deliveries": found["deliveries"],
+        "enqueued_at": moment(found["enqueued_at"]),
+        "origin": None if origin is None else Origin(origin["queue"], origin["id"]),
+    }
+
+
+def pointers(found: Fields) -> list[LanePointers]:
+    return [LanePointers(*(lane[name] for name in LanePointers._fields)) for lane in found["lanes"]]
+
+
+def buckets(found: Fields) -> list[Bucket]:
+    return [Bucket(*(each[name] for name in Bucket._fields)) for each in found["buckets"]]
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

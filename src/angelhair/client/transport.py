@@ -1,0 +1,72 @@
+"""What the two drivers have in common about httpx: how its clients are made, and what its errors mean."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from angelhair import limits
+from angelhair.client.plans import Answer, Broken, Request, Send
+from angelhair.errors import InvalidRequest
+
+DEFAULT_URL = "http://127.0.0.1:9324"
+"""Where `angelhair serve` listens unless told otherwise."""
+
+NOTHING_SENT = (
+    httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol,
+)
+"""Raised before the first byte of a request has left."""
+
+
+class Address:
+    """Where the server is and how to get there: all that it takes to make another connection like this one."""
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None, verify: ssl.SSLContext | bool) -> None:
+        try:
+            parsed = httpx.URL(url)
+        except (httpx.InvalidURL, TypeError) as error:
+            raise InvalidRequest("url", str(error)) from None
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            # Later it would look like a server that is away, and be tried again and again.
+            raise InvalidRequest("url", f"{url!r} is not an address such as {DEFAULT_URL}")
+        self._url = parsed
+        self._headers = {"user-agent": "angelhair-python", **(headers or {})}
+        # Reading certificates takes longer than a hundred requests: once for all connections.
+        self._tls = verify if isinstance(verify, ssl.SSLContext) else httpx.create_ssl_context(verify)
+
+    def options(self) -> dict[str, Any]:
+        """For httpx.Client and httpx.AsyncClient alike."""
+        return {
+            "base_url": self._url,
+            "headers": self._headers,
+            "verify": self._tls,
+            "limits": httpx.Limits(
+                max_connections=1, max_keepalive_connections=1, keepalive_expiry=limits.CLIENT_IDLE_SECONDS
+            ),
+        }
+
+
+def arguments(step: Send) -> dict[str, Any]:
+    """A request as httpx takes it."""
+    request: Request = step.request
+    headers = {} if request.content_type is None else {"content-type": request.content_type}
+    return {
+        "method": request.method,
+        "url": request.path,
+        "params": request.query or None,
+        "content": request.body,
+        "headers": headers,
+        "timeout": httpx.Timeout(step.timeout_seconds, read=step.timeout_seconds + step.wait_seconds),
+    }
+
+
+def answer(response: httpx.Response) -> Answer:
+    return Answer(response.status_code, response.headers, response.content)
+
+
+def broken(error: httpx.RequestError) -> Broken:
+    """Whatever is not known to have stayed here may have arrived."""
+    return Broken(f"{type(error).__name__}: {error}".rstrip(": "), sent=not isinstance(error, NOTHING_SENT))

@@ -1,0 +1,158 @@
+"""What the client's verbs take and give. Times are in seconds, moments are aware of their time zone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
+
+from angelhair.errors import AngelhairError
+
+Seconds: TypeAlias = float
+"""Fractions are allowed, down to a millisecond."""
+
+
+class QueueSettings(TypedDict, total=False):
+    """What can be chosen about a queue. What is left out takes its default, or stays as it is."""
+
+    kind: str
+    bucket_size: int
+    lanes: int
+    visibility_timeout: Seconds
+    repair_timeout: Seconds
+    delay: Seconds
+    retention: Seconds | None
+    """None: for ever."""
+    max_deliveries: int | None
+    dead_letter_queue: str | None
+    history: Seconds
+    archive: bool
+    dedup_window: Seconds
+
+
+class Statistics(NamedTuple):
+    """What a queue holds; estimates unless `exact`."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+    dead: int
+    oldest_age: Seconds | None
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    name: str
+    kind: str
+    settings: QueueSettings
+    changeable: tuple[str, ...]
+    fixed: tuple[str, ...]
+    statistics: Statistics | None
+    """None in the answer to a change, which does not count."""
+    created_at: datetime
+    changed_at: datetime
+
+
+class Draft(NamedTuple):
+    """A message to be put, with what is to be said about it. `put_many` takes these beside plain bodies."""
+
+    body: bytes | str
+    content_type: str | None = None
+    delay: Seconds | None = None
+    due: datetime | None = None
+    key: str | None = None
+    """Puts with one key within the queue's window are one message."""
+
+
+class PutOutcome(NamedTuple):
+    """What became of one message of many: an id, or an error."""
+
+    id: str | None
+    error: AngelhairError | None
+
+
+class AckFailure(NamedTuple):
+    """A receipt that did not settle its message, and why."""
+
+    receipt: Receipt
+    error: AngelhairError
+
+
+class Delivered(Protocol):
+    """What names one delivery: a `Message`, or a `Receipt` that was kept of one."""
+
+    @property
+    def queue(self) -> str: ...
+    @property
+    def receipt(self) -> str: ...
+
+
+class Receipt(NamedTuple):
+    queue: str
+    receipt: str
+
+
+class Origin(NamedTuple):
+    queue: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeekedMessage:
+    """A message that was looked at and not taken."""
+
+    queue: str
+    id: str
+    body: bytes
+    content_type: str | None
+    deliveries: int
+    enqueued_at: datetime
+    origin: Origin | None
+    """Where it came from, if it was moved here."""
+
+    @property
+    def text(self) -> str:
+        """The body as text; UnicodeDecodeError if it is none."""
+        return self.body.decode()
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Message(PeekedMessage):
+    """A message that is ours until its visibility ends."""
+
+    receipt: str = field(repr=False)
+    """Good for this delivery only."""
+    first_delivered_at: datetime
+    visible_at: datetime
+    """When others get it, by the server's clock, unless it is settled or extended before."""
+
+
+class LanePointers(NamedTuple):
+    """Where a lane stands: the next id, and marks that count buckets (`purged`: ids)."""
+
+    lane: int
+    next_id: int
+    reader: int
+    final: int
+    settled: int
+    repair: int
+    floor: int
+    dropped: int
+    purged: int
+    archived: int
+
+
+class Bucket(NamedTuple):
+    bucket: int
+    state: str
+    """open, closed, final, settled, finished or dropped."""
+    messages: int
+    settled: int
+    visible: int
+    in_flight: int
+    delayed: int
