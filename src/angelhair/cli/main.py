@@ -3,31 +3,78 @@
 from __future__ import annotations
 
 import argparse
+import importlib
+import io
 import os
 import sys
-from collections.abc import Sequence
-from importlib import metadata
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
-from angelhair.cli import simulate, tour
+from angelhair.cli.exits import FAILED, INTERRUPTED, NOBODY_READS, Known, complain, finish
+from angelhair.cli.parsers import Help, Parser
 
-INTERRUPTED = 130
-"""What a shell reports for a command that Ctrl-C ended."""
 
-NOBODY_READS = 141
-"""What a shell reports for a command whose reader went away, as in `angelhair simulate --replay 7 | head`."""
+class Command(NamedTuple):
+    name: str
+    summary: str
+    """As its own help has it, so that the list of all commands is printed without importing any."""
+
+    @property
+    def module(self) -> str:
+        return f"angelhair.cli.{self.name}"
+
+
+COMMANDS = (
+    Command("serve", "serve queues over HTTP"),
+    Command("bootstrap", "create Angelhair's tables in a Cassandra keyspace"),
+    Command("config", "show the settings in force and where they come from"),
+    Command("doctor", "check a server and its store"),
+    Command("queue", "make, list, show, change, delete and purge queues"),
+    Command("put", "put messages into a queue"),
+    Command("get", "receive messages from a queue"),
+    Command("ack", "settle messages by their receipts"),
+    Command("peek", "look at messages without taking them"),
+    Command("dead", "look at dead letters and send them back"),
+    Command("repair", "see where repair stands, and have it look again"),
+    Command("load", "produce and consume at a rate, and account for every message"),
+    Command("tour", "see what a queue does, step by step, on the embedded store"),
+    Command("simulate", "run the engine in a seeded, hostile world"),
+    Command("completion", "print a script that completes this command in a shell"),
+)
+
+EVERY_NAME = frozenset(command.name for command in COMMANDS)
+
+
+def build_parser(wanted: Collection[str] = EVERY_NAME) -> argparse.ArgumentParser:
+    """The whole command; of the commands that are not wanted only the names, whose modules are not imported."""
+    parser = Parser(
+        prog="angelhair",
+        formatter_class=Help,
+        description="A message queue that keeps its messages in Apache Cassandra or in one SQLite file.",
+        epilog="`angelhair COMMAND --help` says more, with examples. Exit codes: 0 done, 1 failed, 2 wrong usage, "
+        "3 nothing there, 69 unavailable, 75 outcome unknown.",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        if command.name in wanted:
+            importlib.import_module(command.module).add_to(commands)
+        else:
+            commands.add_parser(command.name, help=command.summary)
+    return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        prog="angelhair",
-        description="A message queue that keeps its messages in Apache Cassandra or in one SQLite file.",
-    )
-    parser.add_argument("--version", action="version", version=f"angelhair {_version()}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    tour.add_to(commands)
-    simulate.add_to(commands)
-    chosen = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    # No option before the command takes a value, so the first word is the command.
+    first = next((word for word in given if not word.startswith("-")), "")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that cannot show a character shows its number; that is no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    program = f"angelhair {first}"
     try:
+        chosen = build_parser({first}).parse_args(given)
+        program = getattr(chosen, "program", program)
         result: int = chosen.run(chosen)
         # What is still in the buffer meets a closed pipe here and not while the interpreter shuts down.
         sys.stdout.flush()
@@ -37,10 +84,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The interpreter flushes once more at the end; what nobody reads goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NOBODY_READS
+    except Known as error:
+        return finish(program, error)
+    except OSError as error:
+        complain(program, str(error))
+        return FAILED
     return result
 
 
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(f"angelhair {_version()}")
+        parser.exit()
+
+
 def _version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("angelhair")
     except metadata.PackageNotFoundError:

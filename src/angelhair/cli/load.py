@@ -1,0 +1,271 @@
+"""`angelhair load`: produce and consume at a rate, and account for every message."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from angelhair import limits
+from angelhair.cli.asking import add_server_flags, connected_async
+from angelhair.cli.exits import DONE, FAILED, WrongUsage
+from angelhair.cli.load_accounts import Accounts
+from angelhair.cli.output import Advance, Cell, Column, note, print_json, print_table, progress
+from angelhair.cli.parsers import add_command, duration, whole
+from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
+
+if TYPE_CHECKING:
+    from angelhair.client import AsyncClient, Message
+
+DEFAULT_RATE = 100
+DEFAULT_SECONDS = 10.0
+DEFAULT_TASKS = 4
+DEFAULT_BATCH = 100
+DEFAULT_BODY_BYTES = 200
+
+SHOW_SECONDS = 0.2
+"""How often the progress bar moves."""
+
+HEAD_BYTES = 48
+"""The run's name and a message's number, which every body begins with."""
+
+
+def add_to(commands: Any) -> None:
+    parser = add_command(
+        commands, "load", "produce and consume at a rate, and account for every message",
+        "Puts messages at a rate for a time, receives and acks them, and accounts for each: sent, received, acked, "
+        "lost, doubled. A message is due at its moment whatever the server does, and its times count from then. "
+        "Without QUEUE it makes one and deletes it at the end; of a queue with other messages it leaves those alone "
+        "(they come back when their visibility time-out ends). Exits with 1 unless everything was sent, received and "
+        "acked; messages that come twice are allowed, and counted.",
+        """
+        angelhair load
+        angelhair load --rate 2000 --duration 5m --producers 8 --consumers 8
+        angelhair load orders --rate 50 --duration 10s --json""",
+        run,
+    )
+    parser.add_argument("queue", metavar="QUEUE", nargs="?", help="the queue (default: a new one)")
+    parser.add_argument("--rate", type=whole(1, limits.LOAD_RATE_MAXIMUM), metavar="N", default=DEFAULT_RATE,
+                        help=f"messages a second (default: {DEFAULT_RATE})")
+    parser.add_argument("--duration", type=duration, metavar="TIME", default=DEFAULT_SECONDS,
+                        help=f"for how long to produce (default: {DEFAULT_SECONDS:g}s)")
+    tasks = whole(1, limits.LOAD_TASKS)
+    parser.add_argument("--producers", type=tasks, metavar="N", default=DEFAULT_TASKS,
+                        help=f"how many put at the same time (default: {DEFAULT_TASKS})")
+    parser.add_argument("--consumers", type=tasks, metavar="N", default=DEFAULT_TASKS,
+                        help=f"how many receive at the same time (default: {DEFAULT_TASKS})")
+    parser.add_argument("--batch", type=whole(1, limits.BATCH_MESSAGES), metavar="N", default=DEFAULT_BATCH,
+                        help="at most so many messages in one request; as many as are due go together "
+                        f"(default: {DEFAULT_BATCH})")
+    parser.add_argument("--size", type=whole(HEAD_BYTES, limits.BODY_BYTES), metavar="BYTES",
+                        default=DEFAULT_BODY_BYTES, help=f"bytes in a body (default: {DEFAULT_BODY_BYTES})")
+    parser.add_argument("--keys", action="store_true", help="put under idempotency keys, and try again what failed "
+                        "(default: what failed is counted)")
+    parser.add_argument("--drain", type=duration, metavar="TIME", default=limits.LOAD_DRAIN_SECONDS,
+                        help="how long to wait for the last messages at the end "
+                        f"(default: {limits.LOAD_DRAIN_SECONDS:g}s)")
+    add_server_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    wanted = round(arguments.rate * arguments.duration)
+    if not wanted:
+        raise WrongUsage(f"{arguments.rate} a second for {arguments.duration:g} s is not one message")
+    report, good = asyncio.run(_run(arguments, wanted))
+    if arguments.json:
+        print_json(report)
+    else:
+        _print(report)
+    return DONE if good else FAILED
+
+
+async def _run(arguments: argparse.Namespace, wanted: int) -> tuple[dict[str, Any], bool]:
+    async with (
+        connected_async(arguments) as client,
+        # Trying again takes a key for every message, which costs: a plain put is what is measured.
+        connected_async(arguments, retrying=arguments.keys) as producer,
+        _queue(client, arguments.queue) as queue,
+    ):
+        load = Load(client, producer, queue, arguments, Accounts(wanted))
+        with progress("load", wanted, "acked") as advance:
+            await load.run(advance)
+        return load.report(), load.accounts.good
+
+
+@asynccontextmanager
+async def _queue(client: AsyncClient, name: str | None) -> AsyncIterator[str]:
+    if name is not None:
+        # A name that is not there is said before anything is sent.
+        await client.queue(name)
+        yield name
+        return
+    name = f"load-{uuid4().hex[:8]}"
+    await client.create_queue(name)
+    try:
+        yield name
+    finally:
+        try:
+            await client.delete_queue(name)
+        except AngelhairError as error:
+            note(f"queue {name} could not be deleted: {error}")
+
+
+class Load:
+    def __init__(
+        self, client: AsyncClient, producer: AsyncClient, queue: str, arguments: argparse.Namespace, accounts: Accounts
+    ) -> None:
+        self.accounts = accounts
+        self._client = client
+        self._producer = producer
+        self._queue = queue
+        self._arguments = arguments
+        self._head = uuid4().hex[:16]
+        self._next = 0
+        self._began = self._sent = self._ended = 0.0
+        self._moved = asyncio.Event()
+        """Something was acked."""
+        self._over = asyncio.Event()
+
+    async def run(self, advance: Advance) -> None:
+        loop = asyncio.get_running_loop()
+        self._began = loop.time()
+        showing = asyncio.create_task(self._show(advance))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._arguments.consumers):
+                    group.create_task(self._consume())
+                async with asyncio.TaskGroup() as producers:
+                    for _ in range(self._arguments.producers):
+                        producers.create_task(self._produce())
+                self._sent = loop.time()
+                try:
+                    async with asyncio.timeout(self._arguments.drain):
+                        while not self.accounts.settled:
+                            self._moved.clear()
+                            await self._moved.wait()
+                except TimeoutError:
+                    pass
+                self._ended = loop.time()
+                self._over.set()
+        except ExceptionGroup as group_error:
+            raise _first(group_error) from group_error
+        finally:
+            showing.cancel()
+
+    def _due(self, number: int) -> float:
+        return self._began + number / float(self._arguments.rate)
+
+    def _body(self, number: int) -> bytes:
+        return f"{self._head} {number} ".encode().ljust(self._arguments.size, b".")
+
+    def _number(self, message: Message) -> int | None:
+        head, _, rest = message.body.partition(b" ")
+        number = rest.partition(b" ")[0]
+        if head != self._head.encode() or not number.isdigit() or int(number) >= self.accounts.wanted:
+            return None
+        return int(number)
+
+    async def _produce(self) -> None:
+        now = asyncio.get_running_loop().time
+        while self._next < self.accounts.wanted:
+            early_seconds = self._due(self._next) - now()
+            if early_seconds > 0:
+                await asyncio.sleep(early_seconds)
+                # Another producer may have taken it meanwhile.
+                continue
+            first = self._next
+            due = int((now() - self._began) * self._arguments.rate) + 1
+            self._next = min(max(due, first + 1), first + self._arguments.batch, self.accounts.wanted)
+            await self._put(range(first, self._next))
+
+    async def _put(self, numbers: range) -> None:
+        outcomes = await self._producer.put_many(self._queue, [self._body(number) for number in numbers])
+        answered = asyncio.get_running_loop().time()
+        for number, outcome in zip(numbers, outcomes, strict=True):
+            if outcome.error is None:
+                self.accounts.put(number, answered - self._due(number))
+            elif isinstance(outcome.error, StoreError):
+                self.accounts.not_put(number, isinstance(outcome.error, OutcomeUnknown))
+            else:
+                raise outcome.error
+        if any(outcome.error is not None for outcome in outcomes):
+            await asyncio.sleep(limits.LOAD_REST_SECONDS)
+
+    async def _consume(self) -> None:
+        while not self._over.is_set():
+            try:
+                messages = await self._client.receive(
+                    self._queue, self._arguments.batch, wait=limits.LOAD_WAIT_SECONDS
+                )
+                await self._settle(messages)
+            except StoreError:
+                # What was in an answer that was lost comes again; the books show if it does not.
+                await asyncio.sleep(limits.LOAD_REST_SECONDS)
+
+    async def _settle(self, messages: list[Message]) -> None:
+        now = asyncio.get_running_loop().time
+        arrived = now()
+        ours: dict[str, int] = {}
+        for message in messages:
+            number = self._number(message)
+            if number is None:
+                self.accounts.foreign()
+            else:
+                ours[message.receipt] = number
+                self.accounts.received(number, arrived - self._due(number))
+        if not ours:
+            return
+        failures = await self._client.ack_many(message for message in messages if message.receipt in ours)
+        self.accounts.acks.add(now() - arrived)
+        failed = {failure.receipt.receipt for failure in failures}
+        for receipt, number in ours.items():
+            if receipt not in failed:
+                self.accounts.acked(number)
+        self._moved.set()
+
+    async def _show(self, advance: Advance) -> None:
+        shown = 0
+        while True:
+            acked = self.accounts.counts["acked"]
+            advance(acked - shown)
+            shown = acked
+            await asyncio.sleep(SHOW_SECONDS)
+
+    def report(self) -> dict[str, Any]:
+        sending_seconds = max(self._sent - self._began, self._arguments.duration)
+        all_seconds = self._ended - self._began
+        counts = self.accounts.counts
+        return {
+            "queue": self._queue,
+            "seconds": round(all_seconds, 3),
+            "messages": self.accounts.summary(),
+            "per_second": {
+                "wanted": self._arguments.rate,
+                "sent": round(counts["sent"] / sending_seconds, 1),
+                "received": round(counts["received"] / all_seconds, 1),
+                "acked": round(counts["acked"] / all_seconds, 1),
+            },
+            "milliseconds": {
+                "put": self.accounts.puts.summary_ms(),
+                "delivery": self.accounts.deliveries.summary_ms(),
+                "ack": self.accounts.acks.summary_ms(),
+            },
+        }
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """All tasks meet the same refusal; one of them is enough to say."""
+    found = group.exceptions[0]
+    return _first(found) if isinstance(found, ExceptionGroup) else found
+
+
+def _print(report: dict[str, Any]) -> None:
+    rows: list[list[Cell]] = [["queue", report["queue"]], ["seconds", report["seconds"]]]
+    rows += [[f"messages {name.replace('_', ' ')}", value] for name, value in report["messages"].items()]
+    rows += [[f"{name} a second", value] for name, value in report["per_second"].items()]
+    for what, found in report["milliseconds"].items():
+        rows += [[f"{what} {name} (ms)", value] for name, value in found.items()]
+    print_table([Column("WHAT"), Column("FOUND", numeric=True)], rows)

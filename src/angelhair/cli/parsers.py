@@ -1,0 +1,106 @@
+"""What the parsers of all commands have in common: complaints of one line, examples in the help, kinds of arguments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from angelhair.cli.exits import WRONG_USAGE
+
+EXAMPLES = "examples:\n"
+
+_SECONDS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+DURATION_WANTED = "seconds, or a number with ms, s, m, h, d or w behind it, such as 30, 1.5s, 5m"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and where the rest can be read."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        if message:
+            sys.stderr.write(message)
+        sys.exit(status)
+
+
+class Help(argparse.HelpFormatter):
+    """Fills paragraphs, leaves examples as they are, and knows that commands are indented."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):
+            # Their names are measured before they are indented: the longest would not fit beside its summary.
+            self._action_max_length += self._indent_increment
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith(EXAMPLES):
+            return "".join(indent + line for line in text.splitlines(keepends=True))
+        return super()._fill_text(text, width, indent)
+
+
+def add_command(
+    commands: Any, name: str, summary: str, description: str, examples: str, run: Callable[[Any], int]
+) -> argparse.ArgumentParser:
+    """A command, or a command of a command, that does something."""
+    lines = "".join(f"  {line.strip()}\n" for line in examples.strip().splitlines())
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=description, epilog=EXAMPLES + lines, formatter_class=Help,
+        # An abbreviation that works today is another option's tomorrow.
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run, program=parser.prog)
+    return parser
+
+
+def add_group(commands: Any, name: str, summary: str, description: str) -> Any:
+    """A command that has commands of its own."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=summary, description=description, formatter_class=Help, allow_abbrev=False
+    )
+    return parser.add_subparsers(dest="subcommand", required=True, metavar="COMMAND")
+
+
+def add_queue(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("queue", metavar="QUEUE", help="the queue's name")
+
+
+def duration(text: str) -> float:
+    """Seconds."""
+    number = text.strip().rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = text.strip()[len(number):]
+    try:
+        # float() takes more than numbers as people write them: 1_0, infinity, and digits of other scripts.
+        if unit not in _SECONDS or not number.isascii() or not set(number) <= set("0123456789."):
+            raise ValueError
+        return round(float(number) * _SECONDS[unit], 3)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: {DURATION_WANTED}") from None
+
+
+def due(text: str) -> datetime:
+    try:
+        if text.isascii() and text.replace(".", "", 1).isdigit():
+            return datetime.fromtimestamp(float(text), UTC)
+        # Without a zone it is the clock on the wall that is meant.
+        return datetime.fromisoformat(text).astimezone()
+    except (ValueError, OverflowError, OSError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a time: 2026-11-15T13:00:00Z, '2026-11-15 13:00' (local time), or seconds since 1970"
+        ) from None
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdigit() else -1
+        if number < least or (most is not None and number > most):
+            bounds = f"from {least} on" if most is None else f"between {least} and {most}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number {bounds}")
+        return number
+
+    return read

@@ -1,0 +1,65 @@
+"""A queue's settings on a command line: NAME=VALUE, each read as what the model says that it is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import Field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from angelhair.cli.exits import WrongUsage
+from angelhair.cli.parsers import duration
+from angelhair.model import QueueSettings
+
+DURATION_SUFFIX = "_ms"
+NOTHING = {"none", "null"}
+_YES_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+KNOWN: dict[str, Field[Any]] = {field.name.removesuffix(DURATION_SUFFIX): field for field in fields(QueueSettings)}
+
+
+def add_settings(parser: argparse.ArgumentParser, least_one: bool) -> None:
+    parser.add_argument(
+        "settings", metavar="NAME=VALUE", nargs="+" if least_one else "*",
+        help=f"a setting: {', '.join(KNOWN)}. Times as 30, 30s, 5m, 2h, 1d; none where it may be without",
+    )
+
+
+def read_settings(given: Sequence[str]) -> dict[str, Any]:
+    """Raises `WrongUsage`. Bounds are the server's business."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise WrongUsage(f"{text!r} is not NAME=VALUE, as in visibility_timeout=30s")
+        if name not in KNOWN:
+            close = get_close_matches(name, KNOWN, 1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(KNOWN)}"
+            raise WrongUsage(f"a queue has no setting {name!r}; {hint}")
+        if name in found:
+            raise WrongUsage(f"{name} is given twice")
+        found[name] = _read(name, KNOWN[name], value)
+    return found
+
+
+def _read(name: str, field: Field[Any], value: str) -> Any:
+    # The annotations are text: the model postpones them.
+    kind = str(field.type)
+    if value.lower() in NOTHING and "None" in kind:
+        return None
+    if field.name.endswith(DURATION_SUFFIX):
+        try:
+            seconds = duration(value)
+        except argparse.ArgumentTypeError as error:
+            raise WrongUsage(f"{name}: {error}") from None
+        return int(seconds) if seconds.is_integer() else seconds
+    if kind.startswith("bool"):
+        if value.lower() not in _YES_NO:
+            raise WrongUsage(f"{name}: {value!r} is neither true nor false")
+        return _YES_NO[value.lower()]
+    if kind.startswith("int"):
+        if not (value.isascii() and value.isdigit()):
+            raise WrongUsage(f"{name}: {value!r} is not a whole number")
+        return int(value)
+    return value
