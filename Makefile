@@ -22,13 +22,14 @@ ENGINE_COVERAGE_PERCENT := 95
 # Only `make lock` uses it, in an environment of its own.
 PIP_TOOLS := pip-tools==7.6.2
 
-QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/killed tests/attacks
+QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/killed tests/attacks \
+               tests/wire tests/client tests/cli tests/container
 
 .DEFAULT_GOAL := help
 # The stages of a test run measure and load the machine; they take turns whatever -j says.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup serve check test test-quick test-simulation test-cluster coverage simulate prove bench cassandra \
+.PHONY: help setup serve tour check test test-quick test-simulation test-cluster coverage simulate prove bench cassandra \
         lock clean forget-coverage need-python need-java
 
 help: ## this list
@@ -46,7 +47,15 @@ setup: .venv/.ready ## everything for development, in .venv; the command is .ven
 	@touch $@
 	@echo "setup: done; try .venv/bin/angelhair --help"
 
-serve: .serve/.ready ## a narrated tour on one SQLite file; installs only what serving needs
+serve: .serve/.ready ## a queue service on http://127.0.0.1:9324, from one file; installs only what serving needs
+	@echo "serve: once it is ready, try in another terminal:"
+	@echo "  curl -X PUT http://127.0.0.1:9324/queues/chores"
+	@echo "  curl -X PUT http://127.0.0.1:9324/queues/chores/message -d 'water the plants'"
+	@echo "  curl http://127.0.0.1:9324/queues/chores/messages/10"
+	@echo "  and http://127.0.0.1:9324/docs in a browser; the README goes on from there. Ctrl-C stops it."
+	@.serve/bin/python scripts/run.py serve $(ARGS)
+
+tour: .serve/.ready ## the life of a queue, told and checked step by step
 	@.serve/bin/python scripts/run.py tour $(ARGS)
 
 .serve/.ready: requirements/serve.txt | need-python
@@ -118,7 +127,9 @@ lock: need-python ## pins requirements/*.txt with hashes; newest versions with A
 	@$(PYTHON) -m venv .cache/lock
 	@.cache/lock/bin/python -m pip install $(PIP) '$(PIP_TOOLS)'
 	$(STAGE) "lock: serve" scripts/lock requirements/serve.txt --extra server $(ARGS)
-	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server \
+	$(STAGE) "lock: container" scripts/lock requirements/container.txt --extra server --extra cassandra --extra telemetry $(ARGS)
+	$(STAGE) "lock: building" scripts/lock requirements/build.txt --build-deps-for wheel --only-build-deps $(ARGS)
+	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server --extra telemetry \
 	  --build-deps-for editable $(ARGS)
 
 clean: ## removes both environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair

@@ -31,12 +31,6 @@ def run(arguments: list[str], directory: Path) -> subprocess.CompletedProcess[st
     )
 
 
-def test_the_python_example_prints_what_the_page_shows(tmp_path: Path) -> None:
-    (example,), (output,) = blocks("python"), blocks("output")
-    ran = run(["-W", "error", "-c", example], tmp_path)
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, output, "")
-
-
 def test_the_example_at_the_end_of_the_tour_runs(tmp_path: Path) -> None:
     ran = run(["-W", "error", "-c", EXAMPLE], tmp_path)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "0-0 b'hello'\n", "")
