@@ -57,13 +57,14 @@ class RunningServer:
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[RunningServer]:
+def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServer]:
+    """`vfs`: a disk of the tests' own."""
     started: list[RunningServer] = []
     failed: list[BaseException] = []
     ready, stop = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        store = FaultyStore(await open_store(folder / "queues.db"))
+        store = FaultyStore(await open_store(folder / "queues.db", vfs=vfs))
         service = Service(store, RandomIdentities(), SystemClock())
         door = RestDoor(service)
 
