@@ -41,6 +41,10 @@ HTTP_BACKLOG = 1_024
 EXIT_HURRIED = 130
 """The exit code of a server that was told to stop twice and left its clients without answers."""
 
+SWITCH_SECONDS = 0.001
+"""How long the event loop may keep the interpreter from the embedded store's writer. With Python's own 5 ms every
+commit waits for a busy loop."""
+
 RESTART_SECONDS = 1.0
 """How long a process that died stays down before another takes its place."""
 

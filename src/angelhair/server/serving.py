@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -129,6 +130,7 @@ def run(
             loop.add_signal_handler(number, stop)
         await serve(settings, open_store, listening, ready, stopping, place, lines)
 
+    sys.setswitchinterval(limits.SWITCH_SECONDS)
     lines = Logs(settings.log_level, settings.log_format, settings.application_name)
     try:
         uvloop.run(main(lines))

@@ -123,21 +123,21 @@ class _Pace:
 
     def __init__(self) -> None:
         self._idle_ms = limits.STEP_MS
-        self._hurried = asyncio.Event()
+        self._active = asyncio.Event()
 
     def hurry(self) -> None:
-        if self._idle_ms > limits.STEP_MS:
-            self._idle_ms = limits.STEP_MS
-            self._hurried.set()
+        """Something happens. Ends a long rest; the short one between two steps is always kept."""
+        self._active.set()
 
     async def rest(self, pause_ms: int) -> None:
-        if pause_ms < limits.STEP_MS:
+        if pause_ms < limits.STEP_MS or self._active.is_set():
             self._idle_ms = limits.STEP_MS
-        else:
-            pause_ms = max(pause_ms, self._idle_ms)
-            self._idle_ms = min(2 * self._idle_ms, limits.STEP_IDLE_MS)
-        self._hurried.clear()
-        # Not `wait_for`: Python 3.11's swallows a cancellation that meets the event, and `stop` would wait for ever.
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(pause_ms / 1000):
-                await self._hurried.wait()
+        long_ms = max(pause_ms, self._idle_ms)
+        self._idle_ms = min(2 * self._idle_ms, limits.STEP_IDLE_MS)
+        self._active.clear()
+        await asyncio.sleep(pause_ms / 1000)
+        if long_ms > pause_ms >= limits.STEP_MS:
+            # Not `wait_for`: Python 3.11's swallows a cancellation that meets the event; `stop` would wait for ever.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout((long_ms - pause_ms) / 1000):
+                    await self._active.wait()

@@ -1,0 +1,51 @@
+"""The pace of background work: a step a second while something happens, however much; slower while nothing does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from angelhair import limits
+from angelhair.engine.engine import Engine
+from angelhair.model import QueueSettings
+from angelhair.server.identities import RandomIdentities
+from angelhair.server.workers import Workers
+from angelhair.stores.memory import MemoryStore
+from tests.costs.clocks import StillClock
+
+SECONDS = 1.2
+
+
+async def steps_taken(waking: bool) -> int:
+    clock = StillClock()
+    engine = Engine(MemoryStore(clock.now_ms), RandomIdentities(), clock)
+    await engine.create_queue("me", "jobs", QueueSettings())
+    workers = Workers(engine, "me")
+    workers.start(["jobs"])
+    async with asyncio.timeout(SECONDS + 20):
+        end = asyncio.get_running_loop().time() + SECONDS
+        while asyncio.get_running_loop().time() < end:
+            if waking:
+                workers.wake("jobs")
+            await asyncio.sleep(0.001)
+    await workers.stop()
+    return workers.steps
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same proportions, ten times as fast."""
+    monkeypatch.setattr(limits, "STEP_MS", 100)
+    monkeypatch.setattr(limits, "STEP_IDLE_MS", 500)
+
+
+@pytest.mark.usefixtures("fast")
+def test_a_busy_queue_is_not_worked_on_without_a_rest() -> None:
+    """Naive: every put ends the rest, and a busy server does little else than look for work."""
+    assert 4 <= asyncio.run(steps_taken(waking=True)) <= 13
+
+
+@pytest.mark.usefixtures("fast")
+def test_an_idle_queue_is_worked_on_ever_less_often() -> None:
+    assert asyncio.run(steps_taken(waking=False)) <= 6
