@@ -13,24 +13,17 @@ from tests.simulation.core.helpers import (
     CONDITIONAL,
     HOURS_MS,
     PLAIN,
+    SEEDS,
     bodies,
     counts,
     drop,
+    heal,
     only,
     quiet,
     raise_count,
     run,
     write,
 )
-
-SEEDS = range(30)
-
-
-def heal(world: World) -> Process:
-    """No further faults; what is on its way stays so. Gives a process to look at the outcome with."""
-    world.faults.calm()
-    return world.processes.get("observer") or world.start("observer")
-
 
 # ---- blind writes
 

@@ -1,4 +1,4 @@
-"""Every fault of a store call occurs, is counted, and does what its name says and nothing else."""
+"""As test_store_faults.py, for drops, reads and what concerns all calls alike."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.simulation.core.helpers import (
     CONDITIONAL,
     HOURS_MS,
     PLAIN,
+    SEEDS,
     bodies,
     counts,
     drop,
@@ -23,15 +24,6 @@ from tests.simulation.core.helpers import (
     run,
     write,
 )
-
-SEEDS = range(30)
-
-
-def heal(world: World) -> Process:
-    """No further faults; what is on its way stays so. Gives a process to look at the outcome with."""
-    world.faults.calm()
-    return world.processes.get("observer") or world.start("observer")
-
 
 # ---- drops
 

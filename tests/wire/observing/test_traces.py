@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_service
 
 from angelhair.errors import InvalidRequest
 from angelhair.model import QueueSettings
@@ -22,10 +23,6 @@ from tests.wire.http.echo import serving as serving_http
 from tests.wire.observing.world import serving
 
 ROOT = Path(__file__).resolve().parents[3]
-
-trace_service = pytest.importorskip(
-    "opentelemetry.proto.collector.trace.v1.trace_service_pb2", reason="the extra `telemetry` is not installed")
-pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
 
 @asynccontextmanager
