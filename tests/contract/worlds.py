@@ -125,6 +125,20 @@ def sqlite_world(folder: Path) -> Iterator[World]:
 
 
 @contextmanager
+def sqlite_process_world(folder: Path) -> Iterator[World]:
+    """As a server opens it. Another process has the system's clock, so time passes as it does."""
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[Store]:
+        store = await open_store(folder / "contract.db", writer="process")
+        yield store
+        await store.close()
+
+    with on_asyncio("sqlite-process", opening(), walks=20, contenders=16) as world:
+        yield world
+
+
+@contextmanager
 def cassandra_world(_folder: Path) -> Iterator[World]:
     from cluster.testing import fresh_store, shared_cluster
 
@@ -148,6 +162,7 @@ WORLDS: dict[str, Entry] = {
     "counting": Entry(counting_world),
     "simulated": Entry(lambda _folder: simulated_world(World)),
     "sqlite": Entry(sqlite_world),
+    "sqlite-process": Entry(sqlite_process_world),
     "cassandra": Entry(cassandra_world, (pytest.mark.cassandra,)),
 }
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from angelhair import limits
-from angelhair.clock import Clock
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
 from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
@@ -32,12 +31,12 @@ def silence(_: str) -> None:
     """For who does not want to be told."""
 
 
-async def open_store(settings: Settings, tell: Tell = silence, clock: Clock | None = None) -> Store:
+async def open_store(settings: Settings, tell: Tell = silence) -> Store:
     """`tell` hears what is unsafe, and of a schema that was created. Raises `StoreRefused` or `Unavailable`; their text
     is one line for people."""
     if settings.on_cassandra:
-        return await _open_cassandra(settings, tell, clock)
-    return await _open_file(settings, clock)
+        return await _open_cassandra(settings, tell)
+    return await _open_file(settings)
 
 
 async def prepare(settings: Settings, tell: Tell = silence) -> None:
@@ -64,7 +63,7 @@ def places(settings: Settings) -> str:
 # --- the embedded file ----------------------------------------------------------------------------------------------
 
 
-async def _open_file(settings: Settings, clock: Clock | None) -> Store:
+async def _open_file(settings: Settings) -> Store:
     from angelhair.stores import sqlite
 
     path = database_path(settings)
@@ -76,7 +75,7 @@ async def _open_file(settings: Settings, clock: Clock | None) -> Store:
         raise StoreRefused(f"the directory {path.parent} cannot be made: {error.strerror}") from error
     if not os.access(path.parent, os.R_OK | os.W_OK | os.X_OK):
         raise StoreRefused(f"the directory {path.parent} is not writable for user {os.geteuid()}")
-    return await sqlite.open_store(path, clock=clock)
+    return await sqlite.open_store(path, writer="process")
 
 
 # --- Cassandra ------------------------------------------------------------------------------------------------------
@@ -125,30 +124,30 @@ def ssl_context(settings: Settings) -> ssl.SSLContext:
     return context
 
 
-async def _open_cassandra(settings: Settings, tell: Tell, clock: Clock | None) -> Store:
+async def _open_cassandra(settings: Settings, tell: Tell) -> Store:
     wanted = cassandra_settings(settings)
     for _ in range(limits.OPEN_ATTEMPTS - 1):
         try:
-            return await _attempt(settings, wanted, tell, clock)
+            return await _attempt(settings, wanted, tell)
         except Exception as error:
             if not _passes(error):
                 raise cassandra_trouble(settings, error) from error
         await asyncio.sleep(limits.OPEN_PAUSE_SECONDS)
     try:
-        return await _attempt(settings, wanted, tell, clock)
+        return await _attempt(settings, wanted, tell)
     except Exception as error:
         raise cassandra_trouble(settings, error) from error
 
 
-async def _attempt(settings: Settings, wanted: CassandraSettings, tell: Tell, clock: Clock | None) -> Store:
+async def _attempt(settings: Settings, wanted: CassandraSettings, tell: Tell) -> Store:
     from angelhair.stores import cassandra
 
     try:
-        store = await cassandra.open_store(wanted, clock)
+        store = await cassandra.open_store(wanted)
     except cassandra.SchemaMissing:
         await _create_schema(settings, wanted)
         tell(f"keyspace {settings.keyspace} was empty; its tables have been created")
-        store = await cassandra.open_store(wanted, clock)
+        store = await cassandra.open_store(wanted)
     for warning in store.warnings:
         tell(warning)
     return store

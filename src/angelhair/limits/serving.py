@@ -29,6 +29,14 @@ HTTP_WRITE_SECONDS = 60.0
 HTTP_LINGER_SECONDS = 1.0
 """How long a refused client may go on sending before its connection is closed: so that it reads the refusal."""
 
+TLS_HANDSHAKE_SECONDS = 10.0
+"""How long a client may take to agree on a key, as long as for a request's head: until then it is no connection that
+is counted, and holds a file descriptor."""
+
+TLS_SHUTDOWN_SECONDS = 1.0
+"""How long a closed connection waits for the client's own goodbye. A client with idle connections in a pool says none
+before it uses them again, and a server that stops would wait for each of them."""
+
 HTTP_AHEAD = 16
 """Requests that a client may send ahead on one connection before it is no longer read from."""
 
@@ -41,9 +49,9 @@ HTTP_BACKLOG = 1_024
 EXIT_HURRIED = 130
 """The exit code of a server that was told to stop twice and left its clients without answers."""
 
-SWITCH_SECONDS = 0.001
-"""How long the event loop may keep the interpreter from the embedded store's writer. With Python's own 5 ms every
-commit waits for a busy loop."""
+COLLECT_EVERY = 50_000
+"""Objects that may be made, beyond those that go, before Python looks for cycles among them. Requests make hardly any,
+but with Python's own 700 every group of them sets the search off: a tenth of a busy server's time."""
 
 RESTART_SECONDS = 1.0
 """How long a process that died stays down before another takes its place."""

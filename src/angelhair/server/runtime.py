@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextvars import Context
 from typing import Any
 
 
@@ -18,7 +19,8 @@ class AsyncioRuntime:
         return self._loop.create_future()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        # A context of its own: it works for many requests, and must not speak in the name of the one that started it.
+        task = self._loop.create_task(work, context=Context())
         # The loop itself keeps only weak references to tasks.
-        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

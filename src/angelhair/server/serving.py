@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -128,9 +128,15 @@ def run(
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
-        await serve(settings, open_store, listening, ready, stopping, place, lines)
+        await serve(settings, open_store, listening, started, stopping, place, lines)
 
-    sys.setswitchinterval(limits.SWITCH_SECONDS)
+    def started() -> None:
+        # What a server is made of lives as long as it does; no search for cycles needs to walk through it.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(limits.COLLECT_EVERY)
+        ready()
+
     lines = Logs(settings.log_level, settings.log_format, settings.application_name)
     try:
         uvloop.run(main(lines))

@@ -20,6 +20,7 @@ from angelhair import limits
 from angelhair.errors import InvalidRequest
 from angelhair.server.http import Request
 from angelhair.server.observing.logs import Logs, current_request, now_handling
+from angelhair.server.runtime import AsyncioRuntime
 from tests.wire.observing.world import lines_of, logging_to
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -149,7 +150,7 @@ def test_a_reader_that_never_reads_does_not_keep_the_server_from_stopping(monkey
     stream.reading.set()
 
 
-def test_a_request_speaks_only_in_its_own_task() -> None:
+def test_work_that_may_outlive_a_request_does_not_speak_for_it() -> None:
     async def other() -> Request | None:
         return current_request()
 
@@ -159,8 +160,15 @@ def test_a_request_speaks_only_in_its_own_task() -> None:
         now_handling(wanted)
         assert current_request() is wanted
         assert await other() is wanted
-        assert await asyncio.create_task(other()) is None
-        assert await asyncio.to_thread(current_request) is None
+        assert await asyncio.to_thread(current_request) is wanted
+
+        said: asyncio.Future[Request | None] = asyncio.get_running_loop().create_future()
+
+        async def group() -> None:
+            said.set_result(current_request())
+
+        AsyncioRuntime().spawn(group())
+        assert await said is None
 
     asyncio.run(main())
     assert current_request() is None

@@ -24,7 +24,7 @@ def test_a_failed_fsync_is_an_unknown_outcome_and_the_store_goes_on(
         async with opened(tmp_path / "a.db", vfs=disk.name) as store:
             assert await store.write([one(1)]) == [None]
             assert await store.change([claim(1)]) == [APPLIED]
-            before = store._writer._connection
+            before = store._writer._writing._connection
             disk.fail("sync", "wal", apsw.IOError, apsw.SQLITE_IOERR_FSYNC)
             written, changed, refused = await asyncio.gather(
                 store.write([one(2), one(3)]), store.change([claim(2)]), store.change([claim(1, 7)])
@@ -36,7 +36,7 @@ def test_a_failed_fsync_is_an_unknown_outcome_and_the_store_goes_on(
             assert "FSYNC" in str(written[0])
             # A new connection, and everything works again. Rows 2 and 3 may be there or not.
             assert await store.write([one(4)]) == [None]
-            assert store._writer._connection is not before
+            assert store._writer._writing._connection is not before
             assert set(await keys(store)) - {2, 3} == {1, 4}
             # Repeating what is unknown under the same key settles it.
             assert await store.write([one(2), one(3)]) == [None, None]
@@ -108,7 +108,7 @@ def test_an_error_before_the_commit_did_not_happen(tmp_path: Path) -> None:
     async def story() -> None:
         async with opened(tmp_path / "a.db", vfs=disk.name) as store:
             assert await store.write([one(1)]) == [None]
-            connection = store._writer._connection
+            connection = store._writer._writing._connection
             assert connection is not None
             connection.pragma("cache_size", 10)
             disk.fail("write", "wal", apsw.IOError, apsw.SQLITE_IOERR_WRITE)

@@ -125,9 +125,9 @@ def test_a_reader_that_never_ends_does_not_stop_the_writer(tmp_path: Path) -> No
             reader.close()
             for key in range(300, 600):
                 assert await store.write([one(key, 4_000)]) == [None]
-            connection = store._writer._connection
+            connection = store._writer._writing._connection
             assert connection is not None
-            assert store._writer._log_pages < 4 * bound_pages
+            assert store._writer._writing._log_pages < 4 * bound_pages
             assert await keys(store) == list(range(600))
 
     asyncio.run(story())
@@ -207,7 +207,7 @@ def test_an_error_that_nobody_foresaw_is_an_unknown_outcome_and_the_thread_lives
     async def story() -> None:
         async with opened(tmp_path / "a.db") as store:
             assert await store.write([one(1)]) == [None]
-            connection = store._writer._connection
+            connection = store._writer._writing._connection
             assert connection is not None
             connection.set_wal_hook(unforeseen)
             assert [type(outcome) for outcome in await store.write([one(2)])] == [OutcomeUnknown]

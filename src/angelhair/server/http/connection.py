@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
         else:
             self._allow(limits.HTTP_BODY_SECONDS)
             if headers.get("expect", "").lower() == "100-continue" and self._task is None:
-                self._transport.write(CONTINUE)
+                self._server.send(self._transport, CONTINUE)
 
     def on_body(self, chunk: bytes) -> None:
         if self._refused:
@@ -241,7 +241,7 @@ class Connection(asyncio.Protocol):
         head.append(b"\r\n")
         if request is None or request.method != "HEAD":
             head.append(response.body)
-        self._transport.write(b"".join(head))
+        self._server.send(self._transport, b"".join(head))
 
     # --- saying no --------------------------------------------------------------------------------------------------
 
@@ -277,6 +277,7 @@ class Connection(asyncio.Protocol):
         """A client that is still sending would lose the answer if its connection were closed under it: so, not yet."""
         self._server.observe_refusal(refusal)
         self._write(refusal, None)
+        self._server.flush()
         if self._transport.can_write_eof() and not self._closing:
             self._transport.write_eof()
         self._refused = True
@@ -318,6 +319,7 @@ class Connection(asyncio.Protocol):
     def _close(self) -> None:
         self._closing = True
         self.deadline = None
+        self._server.flush()
         if not self._transport.is_closing():
             self._transport.close()
 

@@ -34,23 +34,18 @@ _RECORD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "ascti
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n", 13: "\\r"}
 
 _log = logging.getLogger(__name__)
-_handling: ContextVar[tuple[Request, asyncio.Task[Any] | None] | None] = ContextVar("handling", default=None)
+_handling: ContextVar[Request | None] = ContextVar("handling", default=None)
 
 
 def now_handling(request: Request) -> None:
-    """From now on what this task logs is about this request. Tasks that it starts are not: they may outlive it."""
-    _handling.set((request, asyncio.current_task()))
+    """From now on what this task logs is about this request. Work that it starts and that may outlive it, or serve
+    others too, runs in a context of its own (`server/runtime.py`)."""
+    _handling.set(request)
 
 
 def current_request() -> Request | None:
     """The request that the running task handles."""
-    handling = _handling.get()
-    if handling is None:
-        return None
-    request, task = handling
-    with contextlib.suppress(RuntimeError):  # no loop runs in this thread
-        return request if task is asyncio.current_task() else None
-    return None
+    return _handling.get()
 
 
 class JsonFormatter(logging.Formatter):

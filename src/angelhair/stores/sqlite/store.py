@@ -1,10 +1,11 @@
 """The port's verbs on a SQLite file.
 
-Writing is done by one thread (`threads.py`). Reading is done right here, on the event loop, with a connection that
-the write-ahead log keeps from ever waiting for the writer. A thread would be worse: turning rows into Python objects
-needs the interpreter lock, so it could not be done beside the loop anyway, and the driver gives that lock away at
-every row. A thousand rows take 0.3 ms here; in a thread beside a busy loop they took 250 to 700 ms. Long reads give
-way after each page. The price is that a page which must come from a slow disk holds the loop up for that long.
+Writing is done by one writer (`writing.py`), in a thread or in a process of its own. Reading is done right here, on the
+event loop, with a connection that the write-ahead log keeps from ever waiting for the writer. A thread would be worse:
+turning rows into Python objects needs the interpreter lock, so it could not be done beside the loop anyway, and the
+driver gives that lock away at every row. A thousand rows take 0.3 ms here; in a thread beside a busy loop they took
+250 to 700 ms. Long reads give way after each page. The price is that a page which must come from a slow disk holds the
+loop up for that long.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import apsw
 
@@ -33,10 +34,11 @@ from angelhair.engine.store import (
     Write,
     WriteOutcome,
 )
-from angelhair.errors import StoreRefused, Unavailable
+from angelhair.errors import Unavailable
 from angelhair.stores.sqlite import errors, statements
 from angelhair.stores.sqlite.connection import BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, Durability, Place, connect_reader
-from angelhair.stores.sqlite.threads import Writer
+from angelhair.stores.sqlite.hosting import Writer
+from angelhair.stores.sqlite.threads import WriterThread
 from angelhair.stores.sqlite.transactions import UNEXPECTED, Call
 
 PAGE_ROWS = 500
@@ -59,21 +61,28 @@ async def open_store(
     durability: Durability = "full",
     busy_timeout_ms: int = BUSY_TIMEOUT_MS,
     checkpoint_pages: int = CHECKPOINT_PAGES,
+    writer: Literal["thread", "process"] = "thread",
 ) -> SqliteStore:
     """Opens the file, or creates it. The store belongs to the event loop that opened it.
 
-    `vfs` and a `durability` other than "full" are for the tests that take the power away.
+    A writer in a process of its own is for servers: see `process.py`. `vfs`, a `clock` that is not the system's and a
+    `durability` other than "full" are for tests.
     """
     place = Place(os.fspath(path), vfs, durability, busy_timeout_ms, checkpoint_pages)
-    clock = clock or SystemClock()
-    writer = Writer(place, tables, version, clock)
-    try:
-        await writer.start()
-    except (apsw.CantOpenError, apsw.NotADBError, apsw.ReadOnlyError) as error:
-        raise StoreRefused(f"{place.path} cannot be opened; {errors.describe(error)}") from error
-    except apsw.Error as error:
-        raise errors.before_commit(error) from error
-    return SqliteStore(place, writer, clock)
+    started = _writer_process(place, tables, version, clock) if writer == "process" else WriterThread(
+        place, tables, version, clock or SystemClock()
+    )
+    await started.start()
+    return SqliteStore(place, started, clock or SystemClock())
+
+
+def _writer_process(place: Place, tables: Sequence[Table], version: int, clock: Clock | None) -> Writer:
+    # Only now: it needs what only servers have installed.
+    from angelhair.stores.sqlite.process import WriterProcess
+
+    if place.vfs is not None or clock is not None:
+        raise ValueError("another process has neither this one's file system nor its clock")
+    return WriterProcess(place, tables, version)
 
 
 class SqliteStore:
