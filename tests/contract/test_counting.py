@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from angelhair.engine.store import Change, Partition, Row, RowChange, Span, Write
+from angelhair.engine.store import Change, Partition, Row, RowChange, Span, Together, Write
 from angelhair.stores.counting import CountingStore, Counts
 from angelhair.stores.memory import MemoryStore
 from tests.contract.tools import GUARDED, PLAIN
@@ -12,7 +12,7 @@ from tests.contract.tools import GUARDED, PLAIN
 
 def test_every_item_and_row_is_counted_once() -> None:
     async def story() -> None:
-        store = CountingStore(MemoryStore(lambda: 0))
+        store = CountingStore(MemoryStore(lambda: 0, joins=True))
         plain, guarded = Partition(PLAIN, "p"), Partition(GUARDED, "p")
         await store.write([Write(plain, [Row(key, {"enqueued_at": 1}) for key in range(5)]), Write(plain, [])])
         assert store.counts == Counts(writes=2, rows_written=5)
@@ -24,6 +24,13 @@ def test_every_item_and_row_is_counted_once() -> None:
         await store.read([Span(plain), Span(plain, limit=2), Span(guarded, 7, 9)])
         assert store.counts - before == Counts(reads=3, rows_read=7)
         before = store.counts
+        reserve = Change(guarded, [RowChange(5, {"delivery": None}, {"delivery": 1})])
+        for refused in (0, 1):
+            await store.together(Together(reserve, [Write(plain, [Row(9, {"enqueued_at": 1})])], [Span(plain)]))
+            rows_read = 0 if refused else 6
+            counted = Counts(1, refused, 1, 1, 1, 1, rows_read)
+            assert store.counts - before == counted
+            before = store.counts
         await store.drop([plain, guarded])
         await store.time_ms()
         await store.close()

@@ -91,7 +91,7 @@ def memory_world(_folder: Path) -> Iterator[World]:
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Store]:
-        yield MemoryStore(clock.now_ms)
+        yield MemoryStore(clock.now_ms, joins=True)
 
     with on_asyncio("memory", opening(), wait=clock.wait, walks=300, contenders=16) as world:
         yield world
@@ -104,7 +104,7 @@ def counting_world(_folder: Path) -> Iterator[World]:
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Store]:
-        yield CountingStore(MemoryStore(clock.now_ms))
+        yield CountingStore(MemoryStore(clock.now_ms, joins=True))
 
     with on_asyncio("counting", opening(), wait=clock.wait, walks=20, contenders=16) as world:
         yield world
@@ -165,6 +165,10 @@ WORLDS: dict[str, Entry] = {
     "sqlite-process": Entry(sqlite_process_world),
     "cassandra": Entry(cassandra_world, (pytest.mark.cassandra,)),
 }
+
+
+JOINING = WORLDS.keys() - {"cassandra"}
+"""Stores that can do more than a partition at a time."""
 
 
 def imported_world(address: str) -> Entry:

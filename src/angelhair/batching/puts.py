@@ -1,4 +1,7 @@
-"""Puts in groups, in two stages that overlap: while one group's rows are being written the next reserves its ids."""
+"""Puts in groups, in two stages that overlap: while one group's rows are being written the next reserves its ids.
+
+On a store that makes a put in one step there is one stage: a group is what came while the last one was under way.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +38,20 @@ class Puts:
         self._waiting.append((request, promise))
         if not self._reserving:
             self._reserving = True
-            self._runtime.spawn(self._reserve())
+            self._runtime.spawn(self._reserve() if self._engine.joined is None else self._put())
         return await promise
+
+    async def _put(self) -> None:
+        while group := take(self._waiting, _weigh, limits.BATCH_MESSAGES):
+            outcomes: list[PutOutcome] | Exception
+            try:
+                outcomes = await self._engine.put_group(self._account, self._name, _messages(group))
+            except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
+                outcomes = error
+            # By another task, so that the next group is on its way before these are answered.
+            self._runtime.spawn(_answer(group, outcomes))
+        self._reserving = False
+        self._forget()
 
     async def _reserve(self) -> None:
         while self._waiting:
@@ -51,8 +66,7 @@ class Puts:
             try:
                 reservation = await self._engine.reserve(self._account, self._name, count)
             except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
-                for _, promise in group:
-                    answer_to(promise, error)
+                await _answer(group, error)
                 continue
             self._writing += 1
             self._runtime.spawn(self._write(reservation, group))
@@ -61,22 +75,29 @@ class Puts:
             self._forget()
 
     async def _write(self, reservation: Reservation, group: list[Waiting]) -> None:
-        messages = [message for request, _ in group for message in request]
         try:
-            outcomes = await self._engine.put_reserved(reservation, messages)
+            await _answer(group, await self._engine.put_reserved(reservation, _messages(group)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
-            for _, promise in group:
-                answer_to(promise, error)
-        else:
-            position = 0
-            for request, promise in group:
-                answer_to(promise, outcomes[position : position + len(request)])
-                position += len(request)
+            await _answer(group, error)
         self._writing -= 1
         if self._room is not None and not self._room.done():
             self._room.set_result(None)
         if not self._writing and not self._reserving:
             self._forget()
+
+
+def _messages(group: list[Waiting]) -> list[NewMessage]:
+    return [message for request, _ in group for message in request]
+
+
+async def _answer(group: list[Waiting], outcomes: list[PutOutcome] | Exception) -> None:
+    position = 0
+    for request, promise in group:
+        if isinstance(outcomes, Exception):
+            answer_to(promise, outcomes)
+        else:
+            answer_to(promise, outcomes[position : position + len(request)])
+        position += len(request)
 
 
 def _weigh(request: Request) -> int:

@@ -7,6 +7,7 @@ sleeps (background work is `step`, which says when to come back). Any number of 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from angelhair import limits
@@ -25,17 +26,11 @@ from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import end_lane
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
-from angelhair.engine.puts import Reservation, put_reserved
+from angelhair.engine.puts import Reservation, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
-from angelhair.engine.store import Store
-from angelhair.errors import (
-    InvalidReceipt,
-    InvalidRequest,
-    QueueNotFound,
-    StaleReceipt,
-    StoreError,
-)
+from angelhair.engine.store import JoiningStore, Store, joining
+from angelhair.errors import InvalidReceipt, InvalidRequest, QueueNotFound, StaleReceipt, StoreError
 from angelhair.model import (
     Ask,
     Delivery,
@@ -61,6 +56,8 @@ class Engine:
         self.identities = identities
         self.clock = clock
         self.memory = Memory(store, identities, clock)
+        self.joined = joining(store)
+        """The store, if it can make a put in one step."""
 
     # --- queues ---------------------------------------------------------------------------------------------------
 
@@ -108,8 +105,25 @@ class Engine:
         _check_batch(len(messages))
         for message in messages:
             validate_message(message)
-        reservation = await self.reserve(account, name, len(messages))
-        return await self.put_reserved(reservation, messages)
+        return await self.put_group(account, name, messages)
+
+    async def put_group(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        """As `put`, for messages that were checked already."""
+        put = None if self.joined is None else await self._put_together(account, name, messages, self.joined)
+        if isinstance(put, list):
+            return put
+        return await self.put_reserved(put or await self.reserve(account, name, len(messages)), messages)
+
+    async def _put_together(
+        self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
+    ) -> list[PutOutcome] | Reservation | None:
+        async def attempt(queue: Queue) -> list[PutOutcome] | Reservation | None:
+            lane = self.memory.lane_for_put(queue, self.clock.now())
+            reserve_again = partial(self.reserve, account, name)
+            put = await put_together(lane, store, messages, self.identities.fresh(), reserve_again)
+            return Reservation(queue, lane, put) if isinstance(put, int) else put
+
+        return await self._with_queue(account, name, attempt)
 
     async def reserve(self, account: str, name: str, count: int) -> Reservation:
         """The first half of a put: ids for exactly so many messages."""
@@ -124,11 +138,7 @@ class Engine:
     async def put_reserved(self, reservation: Reservation, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """The second half of a put; many may run while further reservations are made."""
         queue = reservation.queue
-
-        async def reserve_again(count: int) -> Reservation:
-            return await self.reserve(queue.account, queue.name, count)
-
-        return await put_reserved(self.memory, reservation, messages, reserve_again)
+        return await put_reserved(self.memory, reservation, messages, partial(self.reserve, queue.account, queue.name))
 
     async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
         """For each ask the messages it got, none if there are none; or the error if that is why."""
@@ -359,8 +369,10 @@ class Engine:
                 except InvalidReceipt as error:
                     outcomes[index] = error
                     continue
-            lane = self.memory.lane(queue, receipt.lane)
-            by_lane.setdefault((queue.incarnation, receipt.lane), (lane, []))[1].append((index, (receipt, wish)))
+            place = (queue.incarnation, receipt.lane)
+            if place not in by_lane:
+                by_lane[place] = (self.memory.lane(queue, receipt.lane), [])
+            by_lane[place][1].append((index, (receipt, wish)))
         for lane, group in by_lane.values():
             try:
                 results = await run(lane, [item for _, item in group])

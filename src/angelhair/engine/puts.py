@@ -9,9 +9,10 @@ from angelhair import limits
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
-from angelhair.engine.bucketed.put import Placed, PutOutcome
+from angelhair.engine.bucketed.put import Placed, PutOutcome, Written
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
+from angelhair.engine.store import JoiningStore
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
 from angelhair.model import NewMessage
 
@@ -60,14 +61,37 @@ async def _put_keyed(memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed])
         return [OutcomeUnknown("the queue or its lanes changed while the message was being put")] * len(keyed)
 
 
+async def put_together(
+    lane: Lane, store: JoiningStore, messages: Sequence[NewMessage], attempt: str, reserve_again: ReserveAgain
+) -> list[PutOutcome] | int | None:
+    """The whole put in one step, or as far as it went: see `bucketed.put.write_together`."""
+    if not all(put.is_plain(lane, message) for message in messages):
+        return None
+    begin_ms = await wake.index_time_ms(lane)
+    written = await put.write_together(lane, store, messages, attempt, begin_ms, lane.clock.now())
+    if not isinstance(written, Written):
+        return written
+    first = min([*written.outcomes, *(item.number for item in written.again)])
+    outcomes = {number - first: outcome for number, outcome in written.outcomes.items()}
+    again = [(item.number - first, item) for item in written.again]
+    await _put_plain(lane, again, outcomes, reserve_again, written)
+    return [outcomes[index] for index in range(len(messages))]
+
+
 async def _put_plain(
-    lane: Lane, items: list[tuple[int, Placed]], outcomes: dict[int, PutOutcome], reserve_again: ReserveAgain
+    lane: Lane,
+    items: list[tuple[int, Placed]],
+    outcomes: dict[int, PutOutcome],
+    reserve_again: ReserveAgain,
+    written: Written | None = None,
 ) -> None:
-    """Writes placed messages; those that met a finished bucket go again under new ids."""
+    """Writes placed messages; those that met a finished bucket go again under new ids. `written` is the first round, if
+    that is done already."""
     for round_number in range(limits.PUT_ROUNDS):
         if not items:
             return
-        written = await put.write(lane, [item for _, item in items], lane.clock.now())
+        if round_number or written is None:
+            written = await put.write(lane, [item for _, item in items], lane.clock.now())
         again = {item.number for item in written.again}
         outcomes.update((index, written.outcomes[item.number]) for index, item in items if item.number not in again)
         if round_number:

@@ -26,6 +26,8 @@ The contract, in the words that `tests/contract` checks:
  7. With `ttl_seconds` the rows vanish by themselves after about that long; flags never do.
  8. Items of one call are independent of each other: each has its own outcome, and they may run in any order.
  9. `time_ms` is the store's idea of wall time, the one behind its write times.
+10. A store that `joins` can do more than a partition at a time: `together` makes a change and, if that is applied, the
+    writes, all or none, and then reads. What is unknown is unknown of all of it. Others need not have the verb.
 
 Keys are `int` (64 bits, signed) or `str`, as the table says; values are `int` (64 bits, signed), `str`, `bytes` or
 None. Writing None unsets a column, and a column that is None may be left out of what is read: ask with `.get`. A row
@@ -36,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 from angelhair.errors import StoreError
 
@@ -125,7 +127,10 @@ ChangeOutcome = Applied | Refused | StoreError
 
 
 class Store(Protocol):
-    """Six verbs over partitions of ordered rows. Every list verb may work on its items at the same time."""
+    """Six verbs over partitions of ordered rows. Every list verb may work on its items at the same time.
+
+    A store that has the seventh is a `JoiningStore`.
+    """
 
     async def read(self, spans: Sequence[Span]) -> list[Slice]:
         """The spans as they are. Raises `Unavailable` when one of them cannot be read."""
@@ -150,3 +155,29 @@ class Store(Protocol):
     async def close(self) -> None:
         """Gives back what the store holds; what was confirmed stays."""
         ...
+
+
+class Together(NamedTuple):
+    """A change, the writes that rest on it, and what is to be read once they are done."""
+
+    change: Change
+    writes: Sequence[Write]
+    spans: Sequence[Span]
+
+
+class Joined(NamedTuple):
+    outcome: ChangeOutcome
+    """Applied: the writes are confirmed too. Refused: none was made."""
+    slices: Sequence[Slice] = ()
+    """What was read, if it was applied."""
+
+
+class JoiningStore(Store, Protocol):
+    """For stores to which it is one step: puts then cost one."""
+
+    async def together(self, wanted: Together) -> Joined: ...
+
+
+def joining(store: Store) -> JoiningStore | None:
+    """The store with its seventh verb, if it has that. A store around another may or may not, so the attribute says."""
+    return cast("JoiningStore", store) if getattr(store, "joins", False) else None

@@ -145,6 +145,12 @@ LEASE_BEAT_MS = 2_500
 FINAL_BUCKETS = 32
 """Buckets that one repair step makes final."""
 
+FULL_BUCKETS = 1_024
+"""Buckets known to be full that a worker remembers: what it makes final within minutes, and a few hundred KiB."""
+
+COUNTING_LOOKS = 4
+"""Of so many looks into a full bucket that is being settled, one is thorough: what is left may need more than acks."""
+
 LOW_BUCKETS = 8
 """Unfinished buckets above the repair pointer that every step may look into, so that no bucket waits for another's."""
 

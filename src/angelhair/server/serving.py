@@ -107,6 +107,13 @@ async def serve(
         await service.stop()
 
 
+def settle_down() -> None:
+    """What a server is made of lives as long as it does; no search for cycles needs to walk through it."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(limits.COLLECT_EVERY)
+
+
 def run(
     settings: Settings,
     open_store: OpenStore,
@@ -131,10 +138,7 @@ def run(
         await serve(settings, open_store, listening, started, stopping, place, lines)
 
     def started() -> None:
-        # What a server is made of lives as long as it does; no search for cycles needs to walk through it.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(limits.COLLECT_EVERY)
+        settle_down()
         ready()
 
     lines = Logs(settings.log_level, settings.log_format, settings.application_name)

@@ -140,6 +140,7 @@ class Caller:
         assert trace is not None
         what: dict[str, Callable[[Any], str]] = {
             "read": trace.span, "write": trace.write, "change": trace.change, "drop": trace.drop, "time": trace.time,
+            "together": trace.together,
         }
         trace.event(self._process.label, f"{what[verb](item)} => {trace.outcome(result)}")
 

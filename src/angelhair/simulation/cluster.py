@@ -94,6 +94,8 @@ class Cluster:
         self.order = 0
         """Grows with everything that takes effect."""
         self.outage = False
+        self.joins = False
+        """Whether a change and writes of other partitions can be made together, as on an embedded store."""
         self.crash_listener: Callable[[Process], None] | None = None
         """Told of every process that crashes at one of its store calls."""
         self.change_listener: Callable[[Change], None] | None = None

@@ -61,6 +61,7 @@ def run_seed(seed: int, trace: Sink | None = None) -> Judged:
 
 
 def _play(world: World, variation: Variation) -> Outcome:
+    world.cluster.joins = variation.joins
     history = History()
     servers: dict[str, Server] = {}
 

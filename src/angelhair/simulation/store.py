@@ -13,13 +13,14 @@ from angelhair.engine.mistakes import check_change, check_span, check_write
 from angelhair.engine.store import (
     Change,
     ChangeOutcome,
+    Joined,
     Key,
     Partition,
     Refused,
     Row,
-    RowChange,
     Slice,
     Span,
+    Together,
     Values,
     Write,
     WriteOutcome,
@@ -29,20 +30,16 @@ from angelhair.simulation import faults as kinds
 from angelhair.simulation.calls import Call, Caller
 from angelhair.simulation.cluster import LATE_CHANGE_APPLIED, LATE_CHANGE_REFUSED
 from angelhair.simulation.faults import log_uniform
-from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND, MICROSECONDS_PER_SECOND
-
-LATE_US = (1_000, 5 * MICROSECONDS_PER_SECOND)
-"""How late a late effect lands: about as long as a request may queue at a busy node."""
-DELAYED_US = (300_000, 30 * MICROSECONDS_PER_SECOND)
-"""How long a delayed effect is held up: long enough for others to close, settle, finish and drop its bucket."""
-VERY_LATE_US = (60 * MICROSECONDS_PER_SECOND, 3 * 3_600 * MICROSECONDS_PER_SECOND)
-"""How late a very late effect lands: Cassandra keeps hints for three hours."""
-PAST_DROP_US = (1_000, 600 * MICROSECONDS_PER_SECOND)
-"""How long after the drop an effect lands that waits for it."""
-UNDECIDED_US = (1_000, 600 * MICROSECONDS_PER_SECOND)
-"""How long an undecided change stays so if no other change completes it."""
-TORN_PARTS_MOST = 4
-"""Pieces of a torn write: enough for one to land, one to be late, one to be lost and one more."""
+from angelhair.simulation.lateness import (
+    DELAYED_US,
+    LATE_US,
+    PAST_DROP_US,
+    TORN_PARTS_MOST,
+    UNDECIDED_US,
+    VERY_LATE_US,
+)
+from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND
+from angelhair.simulation.values import frozen_change, frozen_write, with_columns
 
 UNBOUNDED = 1 << 60
 """A limit of rows that no partition reaches."""
@@ -93,6 +90,26 @@ class SimulatedStore(Caller):
                 self._scheduler.after(travel_us, self._change_lands, (call, index, change, fate))
         return await call  # type: ignore[no-any-return]
 
+    @property
+    def joins(self) -> bool:
+        return self._cluster.joins
+
+    async def together(self, wanted: Together) -> Joined:
+        check_change(wanted.change)
+        for write in wanted.writes:
+            check_write(write)
+        for span in wanted.spans:
+            check_span(span)
+        call = self._begin(1)
+        if self._sent(call, 0, "together", wanted):
+            fate = None if call.crashing else self._faults.draw("change")
+            travel_us = self._travel_us()
+            if fate == kinds.CHANGE_DELAYED:
+                fate, travel_us = None, travel_us + int(log_uniform(self._random, *DELAYED_US))
+            self._scheduler.after(travel_us, self._together_lands, (call, wanted, fate))
+        (result,) = await call
+        return Joined(result) if isinstance(result, StoreError) else result
+
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
         if not partitions:
             return []
@@ -129,6 +146,8 @@ class SimulatedStore(Caller):
                 self._scheduler.after(self._travel_us(), self._late_change, item)
             elif verb == "drop":
                 self._scheduler.after(self._travel_us(), self._late_drop, (item, stamp))
+            elif verb == "together":
+                self._scheduler.after(self._travel_us(), self._late_together, (item, call.begun_order))
         if verb in ("read", "time"):
             self._answer_at(call, index, verb, item, Unavailable("no answer from the store"), self._timeout_us)
         else:
@@ -161,10 +180,7 @@ class SimulatedStore(Caller):
             last_key = page[-1].key if page else None
         else:
             last_key = page[-1].key if page else after
-        if columns is not None:
-            page = [
-                Row(row.key, {column: row.values[column] for column in columns if column in row.values}) for row in page
-            ]
+        page = with_columns(page, columns)
         rows = [*rows, *page] if rows else list(page)
         if len(page) < page_limit or len(rows) == limit:
             result = Slice(call.results[index], rows, len(rows) == limit)
@@ -183,7 +199,7 @@ class SimulatedStore(Caller):
     def _send_write(self, call: Call, index: int, write: Write) -> None:
         stamp = self._client_stamp() if self._stamped_by_client else None
         if self._process.cut == kinds.CUT_ANSWERS and not call.crashing:
-            frozen = _frozen_write(write)
+            frozen = frozen_write(write)
             self._scheduler.after(self._travel_us(), self._late_write, (frozen, stamp, call.begun_order))
         if not self._sent(call, index, "write", write):
             return
@@ -221,7 +237,7 @@ class SimulatedStore(Caller):
         if fate == kinds.WRITE_TORN:
             self._tear(call, write, stamp)
         elif fate != kinds.WRITE_LOST:
-            self._write_later(fate, _frozen_write(write), stamp, call.begun_order)
+            self._write_later(fate, frozen_write(write), stamp, call.begun_order)
         self._answer_at(call, index, "write", write, OutcomeUnknown(fate), self._give_up_us())
 
     def _write_later(self, fate: str, write: Write, stamp: int | None, begun_order: int) -> None:
@@ -239,7 +255,7 @@ class SimulatedStore(Caller):
             self._cluster.state(write.partition).until_dropped.append(number)
 
     def _tear(self, call: Call, write: Write, stamp: int | None) -> None:
-        rows = list(_frozen_write(write).rows)
+        rows = list(frozen_write(write).rows)
         self._random.shuffle(rows)
         parts = min(len(rows), self._random.randint(2, TORN_PARTS_MOST))
         for part in range(parts):
@@ -277,11 +293,11 @@ class SimulatedStore(Caller):
         if fate == kinds.CHANGE_UNCONFIRMED:
             cluster.change(change)
         elif fate == kinds.CHANGE_UNDECIDED:
-            cluster.accept(_frozen_change(change), int(log_uniform(self._random, *UNDECIDED_US)))
+            cluster.accept(frozen_change(change), int(log_uniform(self._random, *UNDECIDED_US)))
         elif fate != kinds.CHANGE_LOST:
             bounds = LATE_US if fate == kinds.CHANGE_LATE else VERY_LATE_US
             delay_us = int(log_uniform(self._random, *bounds))
-            number = cluster.later(delay_us, self._late_change, _frozen_change(change))
+            number = cluster.later(delay_us, self._late_change, frozen_change(change))
             if fate == kinds.CHANGE_PAST_DROP:
                 cluster.state(change.partition).until_dropped.append(number)
         self._answer_at(call, index, "change", change, OutcomeUnknown(fate), self._give_up_us())
@@ -295,6 +311,50 @@ class SimulatedStore(Caller):
         self._faults.observe(LATE_CHANGE_REFUSED if isinstance(outcome, Refused) else LATE_CHANGE_APPLIED)
         if self._trace is not None:
             self._trace_late(f"{self._trace.change(change)} => {self._trace.outcome(outcome)}")
+
+    # ---- a change with its writes
+
+    def _together_lands(self, argument: tuple[Call, Together, str | None]) -> None:
+        call, wanted, fate = argument
+        cluster = self._cluster
+        if cluster.outage and not call.crashing:
+            self._answer_at(call, 0, "together", wanted, self._outage(), self._give_up_us())
+            return
+        if fate is None:
+            outcome = self._join(wanted, call.begun_order)
+            slices = [] if isinstance(outcome, Refused) else [self._whole(span) for span in wanted.spans]
+            self._answer_at(call, 0, "together", wanted, Joined(outcome, slices), self._travel_us())
+            return
+        if fate == kinds.CHANGE_UNAVAILABLE:
+            self._answer_at(call, 0, "together", wanted, Unavailable(fate), self._travel_us())
+            return
+        if fate == kinds.CHANGE_UNCONFIRMED:
+            self._join(wanted, call.begun_order)
+        elif fate != kinds.CHANGE_LOST:
+            # Nothing that is made in one place can be undecided; it is only late.
+            bounds = LATE_US if fate in (kinds.CHANGE_LATE, kinds.CHANGE_UNDECIDED) else VERY_LATE_US
+            cluster.later(int(log_uniform(self._random, *bounds)), self._late_together, (wanted, call.begun_order))
+        self._answer_at(call, 0, "together", wanted, OutcomeUnknown(fate), self._give_up_us())
+
+    def _late_together(self, argument: tuple[Together, int]) -> None:
+        outcome = self._join(*argument)
+        self._faults.observe(LATE_CHANGE_REFUSED if isinstance(outcome, Refused) else LATE_CHANGE_APPLIED)
+        if self._trace is not None:
+            self._trace_late(f"{self._trace.together(argument[0])} => {self._trace.outcome(outcome)}")
+
+    def _join(self, wanted: Together, begun_order: int) -> ChangeOutcome:
+        outcome = self._cluster.change(wanted.change)
+        if not isinstance(outcome, Refused):
+            for write in wanted.writes:
+                self._cluster.write(write.partition, write.rows, self._node_stamp(), begun_order, write.ttl_seconds)
+        return outcome
+
+    def _whole(self, span: Span) -> Slice:
+        state = self._cluster.partitions.get(span.partition)
+        if state is None:
+            return Slice({}, [], False)
+        rows = self._cluster.read(state, span.first, span.last, None, UNBOUNDED if span.limit is None else span.limit)
+        return Slice(state.flags, with_columns(rows, span.columns), len(rows) == span.limit)
 
     # ---- drops
 
@@ -324,19 +384,3 @@ class SimulatedStore(Caller):
     def _release_us(self) -> tuple[int, int]:
         """Delays for what waits until the partition has been dropped."""
         return int(log_uniform(self._random, *PAST_DROP_US)), int(log_uniform(self._random, *PAST_DROP_US))
-
-
-def _frozen_write(write: Write) -> Write:
-    """What lands long after the call must not follow what the caller does with its values meanwhile."""
-    return write._replace(rows=[Row(key, dict(values)) for key, values in write.rows])
-
-
-def _frozen_change(change: Change) -> Change:
-    return change._replace(
-        rows=[
-            RowChange(key, dict(expect), None if values is None else dict(values))
-            for key, expect, values in change.rows
-        ],
-        expect_flags=dict(change.expect_flags),
-        set_flags=dict(change.set_flags),
-    )

@@ -13,6 +13,7 @@ from angelhair.engine.store import (
     Row,
     Slice,
     Span,
+    Together,
     Values,
     Write,
 )
@@ -63,6 +64,9 @@ class Trace:
         if len(change.rows) > ROWS_SHOWN:
             parts.append(f"… {len(change.rows)} rows")
         return " ".join(parts)
+
+    def together(self, wanted: Together) -> str:
+        return " + ".join([self.change(wanted.change), *map(self.write, wanted.writes), *map(self.span, wanted.spans)])
 
     def drop(self, partition: Partition) -> str:
         return f"drop   {self.partition(partition)}"

@@ -29,6 +29,8 @@ VARIED: dict[str, tuple[int, ...]] = {
     "WAKE_VISITS": (1, 64),
     "FINAL_BUCKETS": (1, 3, 32),
     "LOW_BUCKETS": (1, 8),
+    "FULL_BUCKETS": (1, 1_024),
+    "COUNTING_LOOKS": (1, 4),
     "FINISHED_BUCKETS": (1, 256),
     "DROP_BUCKETS": (1, 32),
     "MOVES": (1, 100),
@@ -72,6 +74,8 @@ class Variation:
     ending: str
     """What happens to the servers when the faults end: nothing, a reboot of all, or the loss of one for good."""
     bounds: dict[str, int]
+    joins: bool
+    """The store makes a put in one step."""
 
     @classmethod
     def draw(cls, source: random.Random, theme: Theme = PLAIN) -> Variation:
@@ -111,6 +115,7 @@ class Variation:
             flush=source.random() < 0.6,
             ending=draw("ending", "", "", "reboot", "loss"),
             bounds=PATIENCE | {name: draw(name, *choices) for name, choices in VARIED.items()},
+            joins=draw("joins", False, False, True),
         )
 
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
+from typing import cast
 
 from angelhair.engine.store import (
     Change,
     ChangeOutcome,
+    Joined,
+    JoiningStore,
     Partition,
     Refused,
     Slice,
     Span,
     Store,
+    Together,
     Write,
     WriteOutcome,
+    joining,
 )
 
 
@@ -52,6 +57,7 @@ class CountingStore:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.joins = joining(store) is not None
         self.counts = Counts()
 
     async def read(self, spans: Sequence[Span]) -> list[Slice]:
@@ -69,6 +75,17 @@ class CountingStore:
         outcomes = await self._store.change(changes)
         self._count(Counts(changes_refused=sum(isinstance(outcome, Refused) for outcome in outcomes)))
         return outcomes
+
+    async def together(self, wanted: Together) -> Joined:
+        """Counts as what it stands for."""
+        change, writes, spans = wanted
+        self._count(Counts(changes=1, rows_changed=len(change.rows)))
+        self._count(Counts(writes=len(writes), rows_written=sum(len(write.rows) for write in writes)))
+        self._count(Counts(reads=len(spans)))
+        joined = await cast("JoiningStore", self._store).together(wanted)
+        self._count(Counts(changes_refused=int(isinstance(joined.outcome, Refused))))
+        self._count(Counts(rows_read=sum(len(slice_.rows) for slice_ in joined.slices)))
+        return joined
 
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
         self._count(Counts(drops=len(partitions)))

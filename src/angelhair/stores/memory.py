@@ -22,12 +22,14 @@ from angelhair.engine.store import (
     APPLIED,
     Change,
     ChangeOutcome,
+    Joined,
     Key,
     Partition,
     Refused,
     Row,
     Slice,
     Span,
+    Together,
     Value,
     Values,
     Write,
@@ -78,8 +80,10 @@ class _Contents:
 
 
 class MemoryStore:
-    def __init__(self, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, clock_ms: Callable[[], int], joins: bool = False) -> None:
         self._clock_ms = clock_ms
+        self.joins = joins
+        """The engine's two ways of putting can be read against this store, each by itself."""
         self._partitions: dict[Partition, _Contents] = {}
 
     async def read(self, spans: Sequence[Span]) -> list[Slice]:
@@ -101,6 +105,17 @@ class MemoryStore:
         for change in changes:
             check_change(change)
         return [self._change(change) for change in changes]
+
+    async def together(self, wanted: Together) -> Joined:
+        for write in wanted.writes:
+            check_write(write)
+        for span in wanted.spans:
+            check_span(span)
+        (outcome,) = await self.change([wanted.change])
+        if isinstance(outcome, Refused):
+            return Joined(outcome)
+        await self.write(wanted.writes)
+        return Joined(outcome, await self.read(wanted.spans))
 
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
         for partition in partitions:

@@ -19,6 +19,7 @@ CONTENDERS = 16
 def simulated_world(make: Callable[..., T]) -> Iterator[T]:
     """`make` is the suite's own `World`. No faults, but tiny pages and writes that land row by row: no kindness."""
     world = World(SEED, FaultPlan(page_rows=3, instant_rows=2))
+    world.cluster.joins = True
     process = world.start("contract")
 
     def run(test: Coroutine[Any, Any, Any]) -> Any:

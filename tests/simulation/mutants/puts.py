@@ -34,6 +34,16 @@ PUTS = (
         ("total_queue", "drains"),
     ),
     Mutant(
+        "put in one step believed without its ids",
+        "A put that a store makes in one step is confirmed although its reservation was refused, and nothing written.",
+        "A1",
+        (
+            Patch("bucketed.put.write_together", "if not _reserved(", "if None is _reserved("),
+            Patch("bucketed.put.write_together", "now, slices[0])", "now, slices[0] if slices else None)"),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
         "admit into a finished bucket",
         "A late put inserts its state row although the bucket is finished, where nobody looks any more.",
         "R1",
@@ -84,11 +94,11 @@ PUTS = (
         (
             Patch(
                 "bucketed.put.reserve",
-                "await change_one(lane.store, Change(lane.sequence, [row]))",
-                "(await lane.store.change([Change(lane.sequence, [row])]))[0]",
+                "await change_one(lane.store, _reservation(lane, next_id, count, attempt))",
+                "(await lane.store.change([_reservation(lane, next_id, count, attempt)]))[0]",
             ),
             Patch(
-                "bucketed.put.reserve",
+                "bucketed.put._is_ours",
                 "if isinstance(outcome, Applied):",
                 "if isinstance(outcome, Applied | OutcomeUnknown):",
             ),
@@ -104,7 +114,7 @@ PUTS = (
         "reservation without condition",
         "Ids are taken from a remembered sequence without a test that nobody else took them.",
         "A4",
-        (Patch("bucketed.put.reserve", "expect = {'next': next_id, 'deleted': None", "expect = {'deleted': None"),),
+        (Patch("bucketed.put._reservation", "expect = {'next': first, 'deleted': None", "expect = {'deleted': None"),),
         ("total_queue", "drains", "marks"),
     ),
     Mutant(

@@ -119,7 +119,7 @@ SEALED = (
         "A reservation does not look at whether its lane takes puts any more.",
         "R11",
         (
-            Patch("bucketed.put.reserve", ", 'sealed': None}", "}"),
+            Patch("bucketed.put._reservation", ", 'sealed': None}", "}"),
             Patch("bucketed.put._next_of", "if values.get('sealed'):", "if False:"),
         ),
         attack=suspended_putter_meets_sealed_lane,

@@ -7,6 +7,19 @@ FINISH_FLAGS = "expect_flags={'final': 1, 'finished': None, 'admitted': findings
 
 REPAIRS = (
     Mutant(
+        "bucket finished with one message left",
+        "Counting how far consumers are with a full bucket, repair counts one message too few.",
+        "A1",
+        (
+            Patch(
+                "bucketed.repair._look_into",
+                "if len(settled) == lane.settings.bucket_size:",
+                "if len(settled) >= lane.settings.bucket_size - 1:",
+            ),
+        ),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
         "no repair",
         "Nobody ever makes a closed bucket final: what came late stays there, and nothing is dropped.",
         "A6",

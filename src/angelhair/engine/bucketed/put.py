@@ -6,7 +6,8 @@
                  one below must admit the message now; one that is finished or dropped takes it no more,
                  and the message goes again under a new id
 
-The two halves are separate verbs so that the next reservation runs while these rows are being written.
+The two halves are separate verbs so that the next reservation runs while these rows are being written. A store that can
+do all three in one step does.
 """
 
 from __future__ import annotations
@@ -21,7 +22,19 @@ from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone, pointer_marks
 from angelhair.engine.settling import change_one, read_surely, write_through
-from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Value, Write
+from angelhair.engine.store import (
+    Applied,
+    Change,
+    JoiningStore,
+    Refused,
+    Row,
+    RowChange,
+    Slice,
+    Span,
+    Together,
+    Value,
+    Write,
+)
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
 from angelhair.model import MessageId, NewMessage
 
@@ -45,23 +58,40 @@ async def reserve(lane: Lane, count: int, attempt: str) -> int:
         (found,) = await lane.store.read([Span(lane.sequence)])
         next_id = _next_of(lane, found.rows[0].values if found.rows else {})
     for _ in range(limits.RESERVE_ROUNDS):
-        expect = {"next": next_id, "deleted": None, "sealed": None}
-        row = RowChange(places.SEQUENCE_ROW, expect, {"next": next_id + count, "attempt": attempt})
-        outcome = await change_one(lane.store, Change(lane.sequence, [row]))
+        outcome = await change_one(lane.store, _reservation(lane, next_id, count, attempt))
         if isinstance(outcome, StoreError):
             lane.view.next_id = None
             # Ids that nobody writes are void: the put itself provably did not happen.
             raise Unavailable(str(outcome))
-        if isinstance(outcome, Applied):
-            lane.view.next_id = next_id + count
+        if _reserved(lane, outcome, next_id, count, attempt):
             return next_id
-        found_row = outcome.rows.get(places.SEQUENCE_ROW, {})
-        if found_row.get("attempt") == attempt and found_row.get("next") == next_id + count:
-            lane.view.next_id = next_id + count
-            return next_id
-        next_id = _next_of(lane, found_row)
-        lane.view.next_id = next_id
+        assert lane.view.next_id is not None
+        next_id = lane.view.next_id
     raise Unavailable("too many servers reserve ids in this lane at once")
+
+
+def _reservation(lane: Lane, first: int, count: int, attempt: str) -> Change:
+    expect = {"next": first, "deleted": None, "sealed": None}
+    return Change(
+        lane.sequence, [RowChange(places.SEQUENCE_ROW, expect, {"next": first + count, "attempt": attempt})]
+    )
+
+
+def _reserved(lane: Lane, outcome: Applied | Refused, first: int, count: int, attempt: str) -> bool:
+    """Whether the ids are ours. Where the lane stands now is remembered either way."""
+    if _is_ours(outcome, first, count, attempt):
+        lane.view.next_id = first + count
+        return True
+    assert isinstance(outcome, Refused)
+    lane.view.next_id = _next_of(lane, outcome.rows.get(places.SEQUENCE_ROW, {}))
+    return False
+
+
+def _is_ours(outcome: Applied | Refused, first: int, count: int, attempt: str) -> bool:
+    if isinstance(outcome, Applied):
+        return True
+    row = outcome.rows.get(places.SEQUENCE_ROW, {})
+    return row.get("attempt") == attempt and row.get("next") == first + count
 
 
 def _next_of(lane: Lane, row: object) -> int:
@@ -78,6 +108,13 @@ def place(first: int, messages: Sequence[NewMessage], enqueued_at: int) -> list[
     return [Placed(first + index, message, enqueued_at) for index, message in enumerate(messages)]
 
 
+def _by_bucket(lane: Lane, placed: Sequence[Placed]) -> dict[int, list[Placed]]:
+    by_bucket: dict[int, list[Placed]] = {}
+    for item in placed:
+        by_bucket.setdefault(lane.bucket_of(item.number), []).append(item)
+    return by_bucket
+
+
 class Written(NamedTuple):
     """What became of placed messages."""
 
@@ -89,9 +126,7 @@ class Written(NamedTuple):
 async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     """Writes reserved messages and sees to it that they will be delivered; an outcome for each."""
     outcomes: dict[int, PutOutcome] = {}
-    by_bucket: dict[int, list[Placed]] = {}
-    for item in placed:
-        by_bucket.setdefault(lane.bucket_of(item.number), []).append(item)
+    by_bucket = _by_bucket(lane, placed)
     buckets = list(by_bucket)
     writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in by_bucket[bucket]]) for bucket in buckets]
     delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := _delay(lane, item.message))}
@@ -119,18 +154,52 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     return Written(outcomes, again)
 
 
+async def write_together(
+    lane: Lane, store: JoiningStore, messages: Sequence[NewMessage], attempt: str, enqueued_at: int, now: Moment
+) -> Written | int | None:
+    """Reserve, write and the read before the confirmation in one step, for messages without delay and key.
+
+    None when nothing was done, because what was remembered of the lane is old. A number when it is the first id that
+    was reserved in the end, and the messages are still to be written, perhaps again.
+    """
+    first = lane.view.next_id
+    if first is None:
+        return None
+    placed = place(first, messages, enqueued_at)
+    by_bucket = _by_bucket(lane, placed)
+    writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in items]) for bucket, items in by_bucket.items()]
+    change = _reservation(lane, first, len(messages), attempt)
+    outcome, slices = await store.together(Together(change, writes, [Span(lane.pointers)]))
+    if isinstance(outcome, OutcomeUnknown):
+        # The same reservation again decides it, if the ids are still ours. The rows may or may not be there.
+        again = await change_one(store, change)
+        lane.view.next_id = None
+        if isinstance(again, StoreError) or not _is_ours(again, first, len(messages), attempt):
+            raise outcome
+        return first
+    if isinstance(outcome, StoreError):
+        lane.view.next_id = None
+        raise outcome
+    if not _reserved(lane, outcome, first, len(messages), attempt):
+        return None
+    outcomes: dict[int, PutOutcome] = {}
+    return Written(outcomes, await _confirm(lane, by_bucket, [], outcomes, now, slices[0]))
+
+
 async def _confirm(
     lane: Lane,
     arrived: dict[int, list[Placed]],
     slots: list[tuple[int, int]],
     outcomes: dict[int, PutOutcome],
     now: Moment,
+    pointers: Slice | None = None,
 ) -> list[Placed]:
     if not arrived:
         return []
     again: list[Placed] = []
     try:
-        (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+        if pointers is None:
+            (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
         marks = pointer_marks(pointers)
         # Entries that the wake marks had passed already are written again, above them.
         await wake.arm(lane, [(0, bucket) for slot, bucket in slots if slot <= marks.wake_raised])
@@ -189,6 +258,11 @@ def _row(lane: Lane, item: Placed) -> Row:
         # Two puts with one key may write this row: whole, so that the columns of one never stand beside the other's.
         values = {"visible_from": None, "attributes": None, "origin": None, **values, "keyed": item.lapses_at}
     return Row(item.number, values)
+
+
+def is_plain(lane: Lane, message: NewMessage) -> bool:
+    """Neither delayed nor with a key: there is nothing to be done for it but to write it."""
+    return message.key is None and not _delay(lane, message)
 
 
 def _delay(lane: Lane, message: NewMessage) -> int:

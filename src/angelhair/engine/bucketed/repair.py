@@ -24,10 +24,10 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
-from angelhair.engine.bucketed.examine import LIGHT, Findings, examine, is_over
+from angelhair.engine.bucketed.examine import LIGHT, MOVING, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
-from angelhair.engine.store import Applied, Change, Refused, Span, Value
+from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
 from angelhair.errors import StoreError
 
 
@@ -36,6 +36,7 @@ class LowBucket(NamedTuple):
     pause_ms: int
     settled: int
     """Messages that were settled at the last look: as long as their number grows, looking often pays."""
+    looks: int
 
 
 @dataclass(slots=True)
@@ -49,6 +50,14 @@ class RepairMemory:
     """By value of the reader mark: since when, on our own clock, it has stood there or above."""
     low: dict[int, LowBucket] = field(default_factory=dict)
     """The lowest unfinished buckets, and when to look into each again."""
+    full: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    """Buckets that were seen with a body under every id and no key among them. Bodies do not change, so that of these
+    only the states have to be read from then on."""
+
+    def remember_full(self, bucket: int) -> None:
+        self.full[bucket] = None
+        if len(self.full) > limits.FULL_BUCKETS:
+            self.full.popitem(last=False)
 
 
 async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment) -> bool:
@@ -64,7 +73,7 @@ async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     last = min(marks.reader, marks.settled + limits.FINAL_BUCKETS)
     ready = max(marks.settled, min(waited, last))
     if ready < last:
-        ready = await _full_up_to(lane, max(ready, marks.final), last)
+        ready = await _full_up_to(lane, memory, max(ready, marks.final), last)
     if ready <= marks.settled:
         return False
     buckets = range(marks.settled, ready)
@@ -72,7 +81,7 @@ async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     if ready > marks.final and not await raise_mark(lane, "final", marks.final, ready):
         return False
     for bucket in buckets:
-        await _admit_missing(lane, marks, bucket, now)
+        await _admit_missing(lane, marks, memory, bucket, now)
     return await raise_mark(lane, "settled", marks.settled, ready) and ready < marks.reader
 
 
@@ -99,16 +108,18 @@ async def close_expired(lane: Lane, marks: Marks, now: Moment, trusted: bool) ->
     return await raise_mark(lane, "reader", marks.reader, marks.reader + 1)
 
 
-async def _full_up_to(lane: Lane, first: int, last: int) -> int:
+async def _full_up_to(lane: Lane, memory: RepairMemory, first: int, last: int) -> int:
     """The first bucket from `first` on that has an id missing: the full ones before it need no patience."""
     buckets = range(first, last)
     if not buckets:
         return first
     size = lane.settings.bucket_size
-    found = await lane.store.read([Span(lane.bodies(bucket), columns=("enqueued_at",)) for bucket in buckets])
+    found = await lane.store.read([Span(lane.bodies(bucket), columns=("enqueued_at", "keyed")) for bucket in buckets])
     for bucket, bodies in zip(buckets, found, strict=True):
         if len(bodies.rows) < size:
             return bucket
+        if all(row.values.get("keyed") is None for row in bodies.rows):
+            memory.remember_full(bucket)
     return last
 
 
@@ -119,9 +130,11 @@ async def _set_flags(lane: Lane, buckets: range) -> None:
             raise outcome
 
 
-async def _admit_missing(lane: Lane, marks: Marks, bucket: int, now: Moment) -> None:
+async def _admit_missing(lane: Lane, marks: Marks, memory: RepairMemory, bucket: int, now: Moment) -> None:
     """Step 3; also arms the bucket, so that somebody looks into it as long as it is not finished."""
     await wake.arm(lane, [(limits.LOOK_AGAIN_MS, bucket)])
+    if bucket in memory.full and len((await _settlements(lane, bucket)).rows) == lane.settings.bucket_size:
+        return
     findings = await examine(lane, marks, bucket, expiring=False)
     arrivals = [Arrival(*item) for item in findings.unadmitted]
     if arrivals:
@@ -133,6 +146,7 @@ async def finish_low(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     repair, busy = await _pass_finished(lane, marks, memory)
     for bucket in [bucket for bucket in memory.low if bucket < repair]:
         del memory.low[bucket]
+        memory.full.pop(bucket, None)
     looked = 0
     bucket = repair
     while bucket < marks.settled and looked < limits.LOW_BUCKETS:
@@ -140,7 +154,7 @@ async def finish_low(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
             looked += 1
             last = memory.low.get(bucket)
             if last is None or now.monotonic_ms >= last.due_ms:
-                findings, finished = await visit(lane, marks, bucket, now, expiring)
+                findings, finished = await _look_into(lane, marks, memory, bucket, now, expiring)
                 memory.low[bucket] = _next_look(last, findings, now)
                 busy = busy or (finished and bucket == repair)
         bucket += 1
@@ -153,7 +167,7 @@ def _next_look(last: LowBucket | None, findings: Findings, now: Moment) -> LowBu
         pause_ms = limits.STEP_MS
     else:
         pause_ms = min(2 * last.pause_ms, limits.LOW_PAUSE_MAXIMUM_MS)
-    return LowBucket(now.monotonic_ms + pause_ms, pause_ms, findings.settled)
+    return LowBucket(now.monotonic_ms + pause_ms, pause_ms, findings.settled, 1 if last is None else last.looks + 1)
 
 
 async def _pass_finished(lane: Lane, marks: Marks, memory: RepairMemory) -> tuple[int, bool]:
@@ -177,6 +191,29 @@ async def _pass_finished(lane: Lane, marks: Marks, memory: RepairMemory) -> tupl
     for bucket in range(marks.repair, repair):
         lane.view.finished.pop(bucket, None)
     return repair, True
+
+
+async def _look_into(
+    lane: Lane, marks: Marks, memory: RepairMemory, bucket: int, now: Moment, expiring: bool
+) -> tuple[Findings, bool]:
+    """A visit, or less: while consumers settle what a full bucket holds, counting how far they are will do."""
+    last = memory.low.get(bucket)
+    if bucket in memory.full and (last is None or last.looks % limits.COUNTING_LOOKS):
+        states = await _settlements(lane, bucket)
+        settled = [row.key for row in states.rows if row.values.get("settled") not in (None, MOVING)]
+        findings = Findings(states.flags, settled=len(settled))
+        if len(settled) == lane.settings.bucket_size:
+            for number in settled if lane.view.watched else ():
+                lane.view.watched.pop(int(number), None)
+            return findings, await _finish_if_done(lane, marks, bucket, findings, now, expiring)
+        if last is None or len(settled) > last.settled:
+            return findings, False
+    return await visit(lane, marks, bucket, now, expiring)
+
+
+async def _settlements(lane: Lane, bucket: int) -> Slice:
+    (states,) = await lane.store.read([Span(lane.states(bucket), columns=("delivery", "settled"))])
+    return states
 
 
 async def visit(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> tuple[Findings, bool]:

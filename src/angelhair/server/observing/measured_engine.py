@@ -13,12 +13,12 @@ from angelhair.clock import Clock
 from angelhair.engine.bucketed.ack import AckOutcome
 from angelhair.engine.bucketed.change import ChangeResult
 from angelhair.engine.catalog import Queue
-from angelhair.engine.engine import Engine, ReceiveOutcome
+from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
 from angelhair.engine.identities import Identities
 from angelhair.engine.puts import Reservation
 from angelhair.engine.stats import Stats, lane_stats
-from angelhair.engine.store import Store
-from angelhair.model import Ask
+from angelhair.engine.store import JoiningStore, Store
+from angelhair.model import Ask, NewMessage
 from angelhair.server.observing.observer import Observer
 
 
@@ -30,6 +30,14 @@ class MeasuredEngine(Engine):
     async def reserve(self, account: str, name: str, count: int) -> Reservation:
         self._observer.group("put", count)
         return await super().reserve(account, name, count)
+
+    async def _put_together(
+        self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
+    ) -> list[PutOutcome] | Reservation | None:
+        put = await super()._put_together(account, name, messages, store)
+        if put is not None:
+            self._observer.group("put", len(messages))
+        return put
 
     async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
         answers = await super().receive(account, name, asks)

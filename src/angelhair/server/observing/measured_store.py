@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from time import perf_counter
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from angelhair.clock import Clock
 from angelhair.engine.schema import LEASES
@@ -16,13 +16,17 @@ from angelhair.engine.store import (
     Applied,
     Change,
     ChangeOutcome,
+    Joined,
+    JoiningStore,
     Partition,
     Refused,
     Slice,
     Span,
     Store,
+    Together,
     Write,
     WriteOutcome,
+    joining,
 )
 from angelhair.errors import StoreError
 from angelhair.server.observing.observer import Observer
@@ -35,6 +39,7 @@ class MeasuredStore:
 
     def __init__(self, store: Store, observer: Observer, clock: Clock) -> None:
         self._store = store
+        self.joins = joining(store) is not None
         self._observer = observer
         self._clock = clock
 
@@ -66,6 +71,23 @@ class MeasuredStore:
                 self._lease(change, outcome)
         self._errors("change", outcomes)
         return outcomes
+
+    async def together(self, wanted: Together) -> Joined:
+        """Counted as what it stands for."""
+        observer = self._observer
+        change, writes, spans = wanted
+        observer.store_operation("change", change.partition.table.name, 1, len(change.rows))
+        for write in writes:
+            observer.store_operation("write", write.partition.table.name, 1, len(write.rows))
+        for span in spans:
+            observer.store_operation("read", span.partition.table.name)
+        joined = await self._timed("together", cast("JoiningStore", self._store).together(wanted))
+        for span, found in zip(spans, joined.slices, strict=False):
+            observer.store_rows("read", span.partition.table.name, len(found.rows))
+        if isinstance(joined.outcome, Refused):
+            observer.store_refused(change.partition.table.name)
+        self._errors("together", [joined.outcome])
+        return joined
 
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
         for partition in partitions:

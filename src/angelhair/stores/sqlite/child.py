@@ -38,10 +38,11 @@ def _write_for(server: socket.socket) -> None:
         server.sendall(wire.framed(wire.encode_opened(error)))
         return
     server.sendall(wire.framed(wire.encode_opened(None)))
+    decoder = wire.CallsDecoder(opening.tables)
     for payloads in arriving.groups():
         calls: list[Call] = []
         for payload in payloads:
-            calls += wire.decode_calls(payload, opening.tables)
+            calls += decoder.decode(payload)
             if sum(call.rows for call in calls) >= GROUP_ROWS:
                 _answer(server, writing, calls)
                 calls = []

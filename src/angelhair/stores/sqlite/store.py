@@ -20,8 +20,10 @@ import apsw
 from angelhair.clock import Clock, SystemClock
 from angelhair.engine.schema import SCHEMA_VERSION, TABLES
 from angelhair.engine.store import (
+    APPLIED,
     Change,
     ChangeOutcome,
+    Joined,
     Key,
     Partition,
     Refused,
@@ -29,13 +31,13 @@ from angelhair.engine.store import (
     Slice,
     Span,
     Table,
-    Value,
+    Together,
     Values,
     Write,
     WriteOutcome,
 )
-from angelhair.errors import Unavailable
-from angelhair.stores.sqlite import errors, statements
+from angelhair.errors import StoreError, Unavailable
+from angelhair.stores.sqlite import errors, reading, statements
 from angelhair.stores.sqlite.connection import BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, Durability, Place, connect_reader
 from angelhair.stores.sqlite.hosting import Writer
 from angelhair.stores.sqlite.threads import WriterThread
@@ -86,6 +88,8 @@ def _writer_process(place: Place, tables: Sequence[Table], version: int, clock: 
 
 
 class SqliteStore:
+    joins = True
+
     def __init__(self, place: Place, writer: Writer, clock: Clock) -> None:
         self._place = place
         self._writer = writer
@@ -112,9 +116,7 @@ class SqliteStore:
         return slices
 
     async def write(self, writes: Sequence[Write]) -> list[WriteOutcome]:
-        for write in writes:
-            if write.partition.table.conditional:
-                raise ValueError(f"table {write.partition.table.name} is only ever changed conditionally")
+        _check_plain(writes)
         outcomes: list[WriteOutcome] = await self._writer.submit(
             Call("write", writes, sum(len(write.rows) for write in writes))
         )
@@ -122,8 +124,7 @@ class SqliteStore:
 
     async def change(self, changes: Sequence[Change]) -> list[ChangeOutcome]:
         for change in changes:
-            if not change.partition.table.conditional:
-                raise ValueError(f"table {change.partition.table.name} is written blindly, never conditionally")
+            _check_conditional(change)
         outcomes = await self._writer.submit(Call("change", changes, sum(len(change.rows) for change in changes)))
         return [
             await self._refusal(change) if outcome is UNEXPECTED else outcome
@@ -133,6 +134,15 @@ class SqliteStore:
     async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
         outcomes: list[WriteOutcome] = await self._writer.submit(Call("drop", partitions, len(partitions)))
         return outcomes
+
+    async def together(self, wanted: Together) -> Joined:
+        _check_conditional(wanted.change)
+        _check_plain(wanted.writes)
+        rows = len(wanted.change.rows) + sum(len(write.rows) for write in wanted.writes)
+        (outcome,) = await self._writer.submit(Call("together", (wanted,), rows))
+        if outcome is UNEXPECTED:
+            return Joined(await self._refusal(wanted.change))
+        return Joined(outcome) if isinstance(outcome, StoreError) else Joined(APPLIED, outcome)
 
     async def time_ms(self) -> int:
         return self._clock.now().wall_ms
@@ -173,28 +183,12 @@ class SqliteStore:
         reader = self._connected()
         reader.execute("BEGIN")  # flags and rows of one instant
         try:
-            return self._flags(span.partition), self._page(span, None, _page_limit(span, 0))
+            return reading.flags(reader, span.partition), self._page(span, None, _page_limit(span, 0))
         finally:
             reader.execute("COMMIT")
 
     def _page(self, span: Span, after: Key | None, limit: int) -> list[Row]:
-        table, partition = span.partition
-        columns = tuple(table.columns) if span.columns is None else span.columns
-        if after is not None:
-            comparison, start = ">", after
-        elif span.first is not None:
-            comparison, start = ">=", span.first
-        else:
-            comparison, start = "", None
-        parameters: list[Value] = [partition]
-        if start is not None:
-            parameters.append(start)
-        if span.last is not None:
-            parameters.append(span.last)
-        parameters += (self._clock.now().wall_ms, limit)
-        statement = statements.span(table, columns, comparison, span.last is not None)
-        found: list[Any] = self._connected().execute(statement, parameters).fetchall()
-        return [Row(record[-1], dict(zip(columns, record, strict=False))) for record in found]
+        return reading.page(self._connected(), span, after, limit, self._clock.now().wall_ms)
 
     def _named(self, change: Change) -> Refused:
         table, partition = change.partition
@@ -204,7 +198,7 @@ class SqliteStore:
         reader = self._connected()
         reader.execute("BEGIN")
         try:
-            flags = self._flags(change.partition)
+            flags = reading.flags(reader, change.partition)
             start = 0
             for length in statements.lengths(len(keys)):
                 found: list[Any] = reader.execute(
@@ -216,13 +210,6 @@ class SqliteStore:
             reader.execute("COMMIT")
         return Refused(flags, rows)
 
-    def _flags(self, partition: Partition) -> Values:
-        table = partition.table
-        if not table.flags:
-            return {}
-        found = self._connected().execute(statements.flags(table), (partition.key,)).fetchone()
-        return {} if found is None else dict(zip(table.flags, found, strict=True))
-
     def _connected(self) -> apsw.Connection:
         if self._reader is None:
             self._reader = connect_reader(self._place)
@@ -232,6 +219,17 @@ class SqliteStore:
         reader, self._reader = self._reader, None
         if reader is not None:
             reader.close(force=True)
+
+
+def _check_plain(writes: Sequence[Write]) -> None:
+    for write in writes:
+        if write.partition.table.conditional:
+            raise ValueError(f"table {write.partition.table.name} is only ever changed conditionally")
+
+
+def _check_conditional(change: Change) -> None:
+    if not change.partition.table.conditional:
+        raise ValueError(f"table {change.partition.table.name} is written blindly, never conditionally")
 
 
 def _page_limit(span: Span, already: int) -> int:

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 
 from angelhair.engine.store import APPLIED, Applied, Change, Partition, Table, Values, Write
-from angelhair.stores.sqlite import statements
+from angelhair.stores.sqlite import reading, statements
 
 SWEEP_ROWS = 500
 """Expired rows taken away by one transaction: a few milliseconds."""
@@ -29,23 +29,28 @@ UNEXPECTED = Unexpected()
 class Call(NamedTuple):
     """One call of a verb."""
 
-    verb: Literal["write", "change", "drop"]
+    verb: Literal["write", "change", "drop", "together"]
     items: Sequence[Any]
     rows: int
 
 
 Outcomes = list[Any]
-"""One for each item: None, Applied, or Unexpected."""
+"""One for each item: None, Applied, Unexpected, or what was read together with a change."""
 
 
 def apply(connection: apsw.Connection, calls: Sequence[Call], now_ms: int) -> list[Outcomes]:
     """Does all calls inside the open transaction. Raises when one cannot be done; then the caller rolls back."""
     outcomes: list[Outcomes] = [[None] * len(call.items) for call in calls]
     effects = _Effects(now_ms)
-    for call in calls:
+    for call, answers in zip(calls, outcomes, strict=True):
         if call.verb == "write":
             for item in call.items:
                 effects.write(item)
+        elif call.verb == "together":
+            answers[:] = [_change(connection, wanted.change, now_ms) for wanted in call.items]
+            for wanted, answer in zip(call.items, answers, strict=True):
+                for item in wanted.writes if answer is not UNEXPECTED else ():
+                    effects.write(item)
     effects.run(connection)
     for call, answers in zip(calls, outcomes, strict=True):
         if call.verb == "change":
@@ -54,6 +59,12 @@ def apply(connection: apsw.Connection, calls: Sequence[Call], now_ms: int) -> li
         if call.verb == "drop":
             for partition in call.items:
                 _drop(connection, partition)
+    for call, answers in zip(calls, outcomes, strict=True):
+        if call.verb == "together":
+            answers[:] = [
+                answer if answer is UNEXPECTED else [reading.whole(connection, span, now_ms) for span in wanted.spans]
+                for wanted, answer in zip(call.items, answers, strict=True)
+            ]
     return outcomes
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from angelhair.engine.store import APPLIED, Change, Partition, Table, Write
+from angelhair.engine.store import APPLIED, Change, Partition, Row, Slice, Span, Table, Together, Write
 from angelhair.errors import OutcomeUnknown, StoreError, StoreRefused, Unavailable
 from angelhair.stores.sqlite.connection import Place
 from angelhair.stores.sqlite.transactions import UNEXPECTED, Call
@@ -109,23 +109,46 @@ class CallsEncoder:
         return _encode([(call.verb, self._items(call), call.rows) for call in calls])
 
     def _items(self, call: Call) -> list[Any]:
-        numbers = self._numbers
         if call.verb == "drop":
-            return [(numbers[table], key) for table, key in call.items]
-        return [(numbers[item[0].table], item[0].key, *item[1:]) for item in call.items]
+            return [(self._numbers[table], key) for table, key in call.items]
+        if call.verb == "together":
+            return [
+                (self._located(change), [*map(self._located, writes)], [*map(self._located, spans)])
+                for change, writes, spans in call.items
+            ]
+        return [*map(self._located, call.items)]
+
+    def _located(self, item: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A write, a change or a span, its table by number."""
+        (table, key), *rest = item
+        return (self._numbers[table], key, *rest)
 
 
-def decode_calls(payload: bytes, tables: Sequence[Table]) -> list[Call]:
-    calls = []
-    for verb, items, rows in _decode(payload):
+class CallsDecoder:
+    def __init__(self, tables: Sequence[Table]) -> None:
+        self._tables = tables
+
+    def decode(self, payload: bytes) -> list[Call]:
+        return [Call(verb, [self._item(verb, item) for item in items], rows) for verb, items, rows in _decode(payload)]
+
+    def _item(self, verb: str, item: list[Any]) -> Any:
+        if verb == "together":
+            change, writes, spans = item
+            return Together(
+                self._item("change", change),
+                [self._item("write", write) for write in writes],
+                [self._span(span) for span in spans],
+            )
+        number, key, *rest = item
+        partition = Partition(self._tables[number], key)
         if verb == "write":
-            made: list[Any] = [Write(Partition(tables[number], key), *rest) for number, key, *rest in items]
-        elif verb == "change":
-            made = [Change(Partition(tables[number], key), *rest) for number, key, *rest in items]
-        else:
-            made = [Partition(tables[number], key) for number, key in items]
-        calls.append(Call(verb, made, rows))
-    return calls
+            return Write(partition, *rest)
+        return Change(partition, *rest) if verb == "change" else partition
+
+    def _span(self, item: list[Any]) -> Span:
+        number, key, first, last, limit, columns = item
+        wanted = None if columns is None else tuple(columns)
+        return Span(Partition(self._tables[number], key), first, last, limit, wanted)
 
 
 # --- from the writer --------------------------------------------------------------------------------------------------
@@ -165,7 +188,7 @@ def _result(result: Result) -> Any:
         return _error(result)
     return [
         _error(outcome) if isinstance(outcome, StoreError)
-        else None if outcome is None
+        else outcome if outcome is None or isinstance(outcome, list)
         else _UNEXPECTED if outcome is UNEXPECTED
         else _APPLIED
         for outcome in result
@@ -177,9 +200,15 @@ def _outcomes(codes: list[Any]) -> list[Any]:
         None if code is None
         else APPLIED if code == _APPLIED
         else UNEXPECTED if code == _UNEXPECTED
+        else [_slice(part) for part in code] if isinstance(code, list)
         else _made(code)
         for code in codes
     ]
+
+
+def _slice(part: list[Any]) -> Slice:
+    flags, rows, more = part
+    return Slice(flags, [Row(*row) for row in rows], more)
 
 
 def _error(error: Exception) -> dict[str, str]:
