@@ -1,7 +1,8 @@
 """A store between an engine and the real one, through which a test makes things go wrong on purpose.
 
-Everything that is not named by a rule goes through to the real store untouched. A rule names a verb and a table, and
-what is to happen the next time that somebody asks for it:
+`Between` is the part that such stores share; `tests/attacks/worlds.py` has one that is told what to do call by call.
+`FaultyStore` is told item by item: everything that is not named by a rule goes through to the real store untouched. A
+rule names a verb and a table, and what is to happen the next time that somebody asks for it:
 
     LOSE_ANSWER    it is done, and the answer never arrives: `OutcomeUnknown`
     NEVER_SENT     it is not done, and nobody can tell: `OutcomeUnknown`
@@ -12,7 +13,7 @@ what is to happen the next time that somebody asks for it:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,38 @@ class Rule:
         return (self.table is None or partition.table is self.table) and self.when(item)
 
 
-class FaultyStore:
+class Between:
+    """The port, all of it through one place."""
+
     def __init__(self, store: Store) -> None:
         self.real = store
+
+    async def read(self, spans: Sequence[Span]) -> list[Slice]:
+        return await self._pass("read", spans)
+
+    async def write(self, writes: Sequence[Write]) -> list[WriteOutcome]:
+        return await self._pass("write", writes)
+
+    async def change(self, changes: Sequence[Change]) -> list[ChangeOutcome]:
+        return await self._pass("change", changes)
+
+    async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
+        return await self._pass("drop", partitions)
+
+    async def time_ms(self) -> int:
+        return await self.real.time_ms()
+
+    async def close(self) -> None:
+        await self.real.close()
+
+    async def _pass(self, verb: str, items: Sequence[Item]) -> list[Any]:
+        outcomes: list[Any] = await getattr(self.real, verb)(items)
+        return outcomes
+
+
+class FaultyStore(Between):
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self.rules: list[Rule] = []
         self.touched: dict[Partition, None] = {}
         """Every partition that was ever named, for those who compare before and after."""
@@ -90,45 +120,28 @@ class FaultyStore:
             outcomes += await getattr(self.real, verb)([item])
         return outcomes
 
-    # --- the port -------------------------------------------------------------------------------------------------
-
-    async def read(self, spans: Sequence[Span]) -> list[Slice]:
-        rules = self._rules_for("read", spans)
-        await self._interrupt(rules, after=False)
-        for _, rule in rules:
-            if isinstance(rule.happening, str):
-                raise Unavailable(f"the test says: {rule.happening}")
-        slices = await self.real.read(spans)
-        await self._interrupt(rules, after=True)
-        return slices
-
-    async def write(self, writes: Sequence[Write]) -> list[WriteOutcome]:
-        return await self._each("write", writes)
-
-    async def change(self, changes: Sequence[Change]) -> list[ChangeOutcome]:
-        return await self._each("change", changes)
-
-    async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
-        return await self._each("drop", partitions)
-
-    async def time_ms(self) -> int:
-        return await self.real.time_ms()
-
-    async def close(self) -> None:
-        await self.real.close()
-
-    async def _each(self, verb: str, items: Sequence[Item]) -> list[Any]:
+    async def _pass(self, verb: str, items: Sequence[Item]) -> list[Any]:
         rules = self._rules_for(verb, items)
         await self._interrupt(rules, after=False)
         faults = {index: rule.happening for index, rule in rules if isinstance(rule.happening, str)}
+        if verb == "read":
+            for fault in faults.values():
+                raise Unavailable(f"the test says: {fault}")
+            outcomes = await super()._pass(verb, items)
+        else:
+            outcomes = await self._each(verb, items, faults)
+        await self._interrupt(rules, after=True)
+        return outcomes
+
+    async def _each(self, verb: str, items: Sequence[Item], faults: Mapping[int, str]) -> list[Any]:
+        """What changes something fails item by item."""
         passing = [index for index in range(len(items)) if faults.get(index, LOSE_ANSWER) == LOSE_ANSWER]
         self._late += [(verb, items[index]) for index, fault in faults.items() if fault == ARRIVE_LATE]
-        answers = await getattr(self.real, verb)([items[index] for index in passing]) if passing else []
+        answers = await super()._pass(verb, [items[index] for index in passing]) if passing else []
         outcomes: list[Any] = [_error(faults.get(index)) for index in range(len(items))]
         for index, answer in zip(passing, answers, strict=True):
             if index not in faults:
                 outcomes[index] = answer
-        await self._interrupt(rules, after=True)
         return outcomes
 
     def _rules_for(self, verb: str, items: Sequence[Item]) -> list[tuple[int, Rule]]:

@@ -60,6 +60,8 @@ class Settings:
     # --- what it tells
     log_level: str = "info"
     log_format: str = "json"
+    access_log: bool = False
+    """A line for every request, at the level `info`."""
     application_name: str = "angelhair"
     use_metrics_graphite: bool = False
     graphite_url: str | None = None

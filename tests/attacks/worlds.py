@@ -9,21 +9,12 @@ from typing import Any, ParamSpec
 
 from angelhair.clock import Clock, Moment
 from angelhair.engine.engine import Engine
-from angelhair.engine.store import (
-    Change,
-    ChangeOutcome,
-    Partition,
-    Slice,
-    Span,
-    Store,
-    Table,
-    Write,
-    WriteOutcome,
-)
+from angelhair.engine.store import Store, Table
 from angelhair.errors import OutcomeUnknown, Unavailable
 from angelhair.model import Ask, Delivery
 from angelhair.server.identities import RandomIdentities
 from angelhair.stores.memory import MemoryStore
+from tests.faults import Between
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -67,38 +58,17 @@ class SkewedClock:
         return Moment(self._right.ms + self._error_ms, self._right.ms)
 
 
-class HookedStore:
+class HookedStore(Between):
     """One server's way to the store: passes everything on, unless the hook of that verb has an answer of its own."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        super().__init__(store)
         self.hooks: dict[str, Hook] = {}
-
-    async def read(self, spans: Sequence[Span]) -> list[Slice]:
-        return await self._pass("read", spans)
-
-    async def write(self, writes: Sequence[Write]) -> list[WriteOutcome]:
-        return await self._pass("write", writes)
-
-    async def change(self, changes: Sequence[Change]) -> list[ChangeOutcome]:
-        return await self._pass("change", changes)
-
-    async def drop(self, partitions: Sequence[Partition]) -> list[WriteOutcome]:
-        return await self._pass("drop", partitions)
-
-    async def time_ms(self) -> int:
-        return await self._store.time_ms()
-
-    async def close(self) -> None:
-        await self._store.close()
 
     async def _pass(self, verb: str, items: Sequence[Any]) -> list[Any]:
         hook = self.hooks.get(verb)
         answer = None if hook is None else await hook(items)
-        if answer is not None:
-            return answer
-        outcomes: list[Any] = await getattr(self._store, verb)(items)
-        return outcomes
+        return answer if answer is not None else await super()._pass(verb, items)
 
 
 class Halt:

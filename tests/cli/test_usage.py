@@ -207,6 +207,7 @@ def test_bash_completes_commands_options_and_queues(angelhair: Angelhair, queue:
     assert "redrive" in completed("dead", "r")
     assert "--content-type" in completed("put", "--cont")
     assert completed("peek", queue[:6]) == [queue]
+    assert completed("serve", "--log-level", "de") == ["debug"]
 
 
 def test_codes_of_failed_acks_are_those_of_rest() -> None:

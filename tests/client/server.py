@@ -41,6 +41,7 @@ class Served:
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
         """Method, path and query of everything that came."""
+        self._seen: list[Request] = []
         self.faults = FaultyStore(MemoryStore(lambda: SystemClock().now().wall_ms))
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()))
@@ -56,14 +57,25 @@ class Served:
         self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
 
+    @property
+    def waiting(self) -> int:
+        """Receives that wait for a message."""
+        return self._service.polling.waiting
+
+    @property
+    def left(self) -> bool:
+        """Whether a client has left before its answer came."""
+        return any(request.client_left for request in self._seen)
+
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        service = Service(self.faults, RandomIdentities(), SystemClock())
+        service = self._service = Service(self.faults, RandomIdentities(), SystemClock())
         app = App([RestDoor(service)])
 
         async def handle(request: Request) -> Response:
             self.requests.append((request.method, request.path, request.query))
+            self._seen.append(request)
             return await app.handle(request)
 
         http = HttpServer(handle, RandomIdentities().fresh)

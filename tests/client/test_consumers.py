@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from angelhair import limits
 from angelhair.client import AsyncClient, Client, Message
+from angelhair.engine.schema import STATES
 from angelhair.errors import QueueNotFound, StaleReceipt
 from tests.client import consumers
 from tests.client.conftest import QUICK
@@ -190,9 +192,37 @@ def test_a_handler_may_stop_it(server: Served, producer: Client, kind: str) -> N
 
 
 @KINDS
-def test_an_idle_consumer_stops(server: Served, producer: Client, kind: str) -> None:
-    with running(kind, server.url, lambda message: None):
-        eventually(lambda: any(query for _, _, query in server.requests))
+def test_an_idle_consumer_stops_at_once_and_takes_nothing_along(server: Served, producer: Client, kind: str) -> None:
+    """Naive: wait until the receive comes back; or cut it off, with a message on its way."""
+    consumer = consumers.Running(kind, server.url, lambda message: None, wait=limits.WAIT_MAXIMUM_SECONDS)
+    eventually(lambda: server.waiting == 1)
+    begun = time.monotonic()
+    consumer.stop()
+    assert time.monotonic() - begun < limits.WAIT_MAXIMUM_SECONDS / 2
+    assert server.waiting == 0
+    producer.put("chores", "for whoever stays")
+    (message,) = producer.receive("chores")
+    assert message.deliveries == 1
+
+
+@KINDS
+def test_what_is_handed_out_while_it_stops_is_handled(server: Served, producer: Client, kind: str) -> None:
+    """The server has claimed the message when it hears that the consumer leaves: it must still arrive."""
+    handled: list[str] = []
+    consumer = consumers.Running(kind, server.url, lambda message: handled.append(message.text), wait=20)
+    eventually(lambda: server.waiting == 1)
+
+    async def leave_first() -> None:
+        consumer.consumer.stop()
+        # Until the server has heard of it: the claim is under way, and its answer is still to come.
+        while not server.left:
+            await asyncio.sleep(0.005)
+
+    server.faults.next("change", STATES, leave_first)
+    producer.put("chores", "just in time")
+    consumer.join()
+    assert handled == ["just in time"]
+    assert left(producer) == (0, 0, 0)
 
 
 @KINDS

@@ -31,7 +31,7 @@ def test_more_tasks_than_connections_wait_for_their_turn(server: Served, monkeyp
             await client.create_queue("chores")
             ids = await asyncio.gather(*(client.put("chores", b"x") for _ in range(100)))
             assert len(set(ids)) == 100
-            assert len(client._lines._all) <= 4
+            assert len(client._sender._lines._all) <= 4
 
     asyncio.run(main())
 

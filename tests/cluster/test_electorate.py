@@ -12,7 +12,7 @@ from angelhair.engine.schema import SCHEMA_VERSION, TABLES
 from angelhair.engine.store import Table
 from angelhair.errors import InvalidRequest, StoreRefused, Unavailable
 from angelhair.stores.cassandra import CassandraSettings, Replication, bootstrap, create_keyspace, open_store
-from angelhair.stores.cassandra.connect import _with_session
+from angelhair.stores.cassandra.connect import with_session
 from angelhair.stores.cassandra.electorate import levels_overlap
 from angelhair.stores.cassandra.inspection import clock_warnings, inspect_nodes, settings_warnings, version_warnings
 from angelhair.stores.cassandra.schema import bring_forward, read_version
@@ -41,7 +41,7 @@ def test_rows_01_and_02_an_unsafe_node_is_named_with_what_to_change() -> None:
     with CassandraCluster(1, first_address=11, commitlog_sync="periodic", paxos_variant="v1") as unsafe:
         settings = fresh_settings(unsafe)
         created = asyncio.run(create_keyspace(settings))
-        found = asyncio.run(_with_session(settings, lambda session, _: inspect_nodes(session, SystemClock())))
+        found = asyncio.run(with_session(settings, lambda session, _: inspect_nodes(session, SystemClock())))
     assert len(created) == 1
     assert "1 copy in data centre datacenter1" in created[0]
     assert len(found) == 2
@@ -91,7 +91,7 @@ def test_row_10_another_home_is_refused(cassandra_cluster: CassandraCluster, key
 
     def move(home: str) -> None:
         query = f"UPDATE {keyspace}.angelhair SET value = '{home}' WHERE name = 'home_data_centre' IF EXISTS"
-        asyncio.run(_with_session(mine, lambda session, _: session.execute(query).one()))
+        asyncio.run(with_session(mine, lambda session, _: session.execute(query).one()))
 
     move("elsewhere")
     try:
@@ -158,7 +158,7 @@ def test_the_schema_is_brought_forward_and_never_back(cassandra_cluster: Cassand
             "WHERE name = 'schema_version' IF EXISTS"
         )
 
-    asyncio.run(_with_session(settings, grow))
+    asyncio.run(with_session(settings, grow))
     assert seen == [2, True]
     assert "newer than this program's" in refused(settings)
     with pytest.raises(StoreRefused, match="newer than this program's"):

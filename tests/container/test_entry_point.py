@@ -66,7 +66,7 @@ def test_signals_reach_the_server_itself(image: Image) -> None:
 
 def test_a13_the_ancestors_line_goes_to_cassandra(image: Image) -> None:
     empty = dict.fromkeys(["CLUSTER_NAME", "USE_SSL", "DATA_CENTER"], "")
-    ran = image.run(**NOBODY, **empty, KEYSPACE="queues", USERNAME="u", PASSWORD="p")
+    ran = image.run(**NOBODY, **empty, ANGELHAIR_PORT="0", KEYSPACE="queues", USERNAME="u", PASSWORD="p")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr.endswith(UNREACHABLE)
     assert list(image.data.iterdir()) == [], "nothing was put into a file in its place"
@@ -85,7 +85,7 @@ def test_a13_a_mounted_file_is_read(image: Image) -> None:
     settings = in_force(image)
     assert (settings["contact_points"], settings["keyspace"]) == (["127.0.0.1"], "queues")
     for words in ([], ["bootstrap"]):
-        ran = image.run(*words)
+        ran = image.run(*words, ANGELHAIR_PORT="0")
         assert (ran.returncode, ran.stdout) == (1, "")
         assert ran.stderr.endswith(UNREACHABLE)
 

@@ -6,7 +6,7 @@ import asyncio
 
 from angelhair.engine import receipts
 from angelhair.engine.schema import STATES
-from angelhair.errors import OutcomeUnknown, StaleReceipt, Unavailable
+from angelhair.errors import InvalidReceipt, OutcomeUnknown, StaleReceipt, Unavailable
 from angelhair.stores.counting import CountingStore
 from tests.faults import ARRIVE_LATE, LOSE_ANSWER, NEVER_SENT, UNAVAILABLE
 from tests.queues import SECOND, World, numbers
@@ -177,6 +177,28 @@ async def test_a03_ack_is_one_conditional_write(world: World) -> None:
     assert await server.ack("orders", *deliveries[1:]) == [None] * 29
     spent = counting.counts - before
     assert (spent.changes, spent.reads, spent.writes) == (3, 0, 0)
+
+
+async def test_a03_receipts_that_are_none_cost_the_store_next_to_nothing(world: World) -> None:
+    """Naive: look the queue up for each of them, so that whoever sends rubbish chooses what the store does."""
+    counting = CountingStore(world.store)
+    server = world.server(store=counting)
+    await server.create("orders")
+    await server.put("orders")
+    (delivery,) = await server.receive("orders")
+    queue = await world.queue("orders")
+    damaged = ["", "A" * 44, delivery.receipt[:-1], "*" + delivery.receipt[1:]]
+    foreign = [
+        *(receipts.encode(queue.incarnation, b"another secret", *delivery.id, number) for number in range(50)),
+        *(receipts.encode(f"{number:032x}", b"another secret", *delivery.id, 1) for number in range(50)),
+    ]
+    for texts, reads in ((damaged, 0), (foreign, 1), (damaged + foreign, 1)):
+        before = counting.counts
+        outcomes = await server.engine.ack(world.account, "orders", [*texts, delivery.receipt])
+        assert [type(outcome) for outcome in outcomes[:-1]] == [InvalidReceipt] * len(texts)
+        assert outcomes[-1] is None
+        spent = counting.counts - before
+        assert (spent.reads, spent.changes) == (reads, 1)
 
 
 async def test_a03_refused_group_takes_out_the_refused_row_only(world: World) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.queues import Session, World
+from tests.scenarios.sentences import SENTENCES
 from tests.scenarios.story import Story
 
 STORIES = sorted(Path(__file__).parent.glob("*.txt"))
@@ -67,7 +68,7 @@ def render(text: str, told: list[Told]) -> str:
 
 async def happens(world: World, text: str) -> str:
     told = parse(text)
-    story = Story(world)
+    story = Story(world, SENTENCES)
     await tell(story, told)
     assert all(rule.happened for rule in story.interruptions), "something was to be interrupted, and never came"
     assert all(inner.times == 1 for sentence in told for inner in sentence.inner)

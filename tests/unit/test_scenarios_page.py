@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.queues import World, open_session
-from tests.scenarios import story
+from tests.scenarios import sentences, story
 from tests.scenarios.test_scenarios import happens
 
 Teller = Callable[[str], str]
@@ -24,23 +24,23 @@ LISTED = [line.lstrip("> ") for block in blocks("sentences") for line in block.s
 
 
 def test_every_listed_sentence_is_one() -> None:
-    unknown = [line for line in LISTED if not any(pattern.fullmatch(line) for pattern, _ in story.SENTENCES)]
+    unknown = [line for line in LISTED if not any(pattern.fullmatch(line) for pattern, _ in sentences.SENTENCES)]
     assert unknown == []
 
 
 def test_every_sentence_is_listed() -> None:
     missing = [
-        pattern.pattern for pattern, _ in story.SENTENCES if not any(pattern.fullmatch(line) for line in LISTED)
+        pattern.pattern for pattern, _ in sentences.SENTENCES if not any(pattern.fullmatch(line) for line in LISTED)
     ]
     assert missing == []
 
 
 def test_every_setting_is_listed() -> None:
     page = " ".join(LISTED)
-    assert [pattern for pattern, _ in story.SETTINGS if not re.search(pattern, page)] == []
+    assert [pattern for pattern, _ in sentences.SETTINGS if not re.search(pattern, page)] == []
     for line in LISTED:
         if found := re.fullmatch(r"(?:a queue )?orders (?:with|gets) (.+)", line):
-            assert story.settings(found[1])
+            assert sentences.settings(found[1])
 
 
 @pytest.fixture

@@ -22,6 +22,9 @@ DEFAULT_SERVER = "http://127.0.0.1:9324"
 
 SERVER_VARIABLE = "ANGELHAIR_SERVER"
 
+CA_VARIABLE = "SSL_CERT_FILE"
+"""OpenSSL's own name for it."""
+
 
 def add_server_flags(parser: argparse.ArgumentParser) -> None:
     """--json, and all about the server that is asked."""
@@ -41,7 +44,8 @@ def add_place_flags(parser: argparse.ArgumentParser) -> Any:
         "--server", metavar="URL", help=f"where it is [{SERVER_VARIABLE}] (default: {DEFAULT_SERVER})"
     )
     group.add_argument(
-        "--ca", metavar="FILE", help="trust the certificates in this file, for https (default: the system's)"
+        "--ca", metavar="FILE",
+        help=f"for https, trust the authorities in this file [{CA_VARIABLE}] (default: those that browsers trust)",
     )
     return group
 
@@ -65,12 +69,14 @@ def server_url(arguments: argparse.Namespace) -> str:
 
 def certificates(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
     """What httpx is to verify a server by."""
-    if arguments.ca is None:
+    # The HTTP library would read the variable too, and not say whose file is missing.
+    origin, file = ("--ca", arguments.ca) if arguments.ca else (CA_VARIABLE, os.environ.get(CA_VARIABLE))
+    if not file:
         return True
     try:
-        return ssl.create_default_context(cafile=arguments.ca)
+        return ssl.create_default_context(cafile=file)
     except OSError as error:
-        raise WrongUsage(f"--ca: {arguments.ca} cannot be used: {error.strerror or error}") from error
+        raise WrongUsage(f"{origin}: {file} cannot be used: {error.strerror or error}") from error
 
 
 @contextmanager

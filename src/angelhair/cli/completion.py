@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
         "Prints a script that completes commands, options, files and the names of queues in a shell.",
         """
         bash:  angelhair completion bash > ~/.local/share/bash-completion/completions/angelhair
-        zsh:   angelhair completion zsh > "${fpath[1]}/_angelhair"
+        zsh:   angelhair completion zsh > ~/.zfunc/_angelhair  (with fpath+=~/.zfunc before compinit)
         fish:  angelhair completion fish > ~/.config/fish/completions/angelhair.fish""",
         run,
     )
@@ -48,6 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
         kind = kinds.get(str(action.metavar))
         if kind is not None:
             action.complete = kind  # type: ignore[attr-defined]
+        elif "|" in str(action.metavar) and action.choices is None:
+            # Settings are judged later, by what may come from a file too; here the words are as good as choices.
+            action.choices = str(action.metavar).split("|")
+        if isinstance(action, argparse._SubParsersAction):
+            # Beside a name there is room for a line, not for a paragraph.
+            for shown in action._choices_actions:
+                action.choices[shown.dest].description = shown.help
     print(shtab.complete(parser, arguments.shell, preamble=PREAMBLE[arguments.shell]))
     return DONE
 

@@ -46,11 +46,12 @@ def _serve(settings: Settings) -> int:
     # Only now: a mistake in the settings is said without waiting for everything that serving needs.
     from angelhair.cli.opening import describe_store, open_store, prepare
     from angelhair.server import processes, serving
+    from angelhair.server.tls import tls_context
 
     try:
+        # Each process makes its own; here, what is wrong with it is said once, before anything is started or created.
+        tls_context(settings)
         listening = serving.listen(settings)
-        # Once, before several processes start: whatever has to be created is.
-        asyncio.run(prepare(settings, _say))
         host, port = listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         scheme = "https" if settings.tls_certificate is not None else "http"
@@ -58,8 +59,13 @@ def _serve(settings: Settings) -> int:
         def ready() -> None:
             print(f"angelhair serves {scheme}://{shown}:{port} from {describe_store(settings)}", flush=True)
 
+        def prepared() -> None:
+            # Once, whatever the number of processes: what has to be created is created, what is unsafe is said.
+            asyncio.run(prepare(settings, _say))
+
         if settings.workers > 1:
-            return processes.run_many(settings, lambda: open_store(settings), listening, ready)
+            return processes.run_many(settings, prepared, lambda: open_store(settings), listening, ready)
+        prepared()
         serving.run(settings, lambda: open_store(settings), listening, ready)
     except (AngelhairError, serving.CannotListen) as error:
         _say(str(error))

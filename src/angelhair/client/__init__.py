@@ -5,8 +5,8 @@
     values reading refusals paths bodies    from Python to the wire and back
     consuming         what a consumer decides
     driving blocking blocking_consumer      plans in threads, over httpx.Client
-    asynchronous asynchronous_consumer      plans on asyncio, over httpx.AsyncClient
-    transport keeper signals                what both drivers share
+    asynchronous asynchronous_…             plans on asyncio, over httpx.AsyncClient
+    transport lines keeper parting signals  what both drivers share
 
 Errors are those of `angelhair.errors`.
 """

@@ -1,23 +1,20 @@
-"""The client for asyncio: runs plans over httpx.AsyncClient."""
+"""The client for asyncio: verbs are plans, driven on the running loop. Any number of its tasks may share one."""
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-import httpx
-
 from angelhair import limits
 from angelhair.client.asynchronous_consumer import AsyncConsumer
+from angelhair.client.asynchronous_driving import AsyncSender, drive
 from angelhair.client.consuming import OnError, Rules
-from angelhair.client.lines import Lines
-from angelhair.client.plans import Answer, Broken, Pause, Plan, Send
+from angelhair.client.plans import Plan
 from angelhair.client.retrying import Manner, Retry
-from angelhair.client.transport import DEFAULT_URL, Address, answer, arguments, broken
+from angelhair.client.transport import DEFAULT_URL, Address
 from angelhair.client.values import Message, Seconds
 from angelhair.client.verbs import deliveries, operating, puts
 from angelhair.client.verbs import queues as catalog
@@ -27,27 +24,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def drive(plan: Plan[T], do: Callable[[Any], Awaitable[Any]]) -> T:
-    """Has every step of the plan done, until it is through."""
-    outcome: Any = None
-    try:
-        while True:
-            try:
-                step = plan.send(outcome)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            outcome = await do(step)
-    finally:
-        plan.close()
-
-
 def _verb(
     plan: Callable[Concatenate[Manner, P], Plan[T]],
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
     @wraps(plan)
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await drive(plan(client._manner, *args, **kwargs), client._do)
+        return await drive(plan(client._manner, *args, **kwargs), client._sender.do)
 
     return method
 
@@ -59,7 +41,7 @@ def _pages(
     async def method(client: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
         following: Plan[Page[T]] | None = plan(client._manner, *args, **kwargs)
         while following is not None:
-            items, following = await drive(following, client._do)
+            items, following = await drive(following, client._sender.do)
             for item in items:
                 yield item
 
@@ -81,8 +63,7 @@ class AsyncClient:
         """As `Client`."""
         self._address = Address(url, headers, verify)
         self._manner = Manner(timeout, retry)
-        self._lines = Lines(lambda: httpx.AsyncClient(**self._address.options()))
-        self._places = asyncio.Semaphore(limits.CLIENT_CONNECTIONS)
+        self._sender = AsyncSender(self._address)
 
     create_queue = _verb(catalog.create_queue)
     queue = _verb(catalog.queue)
@@ -117,25 +98,10 @@ class AsyncClient:
     ) -> AsyncConsumer:
         """A loop that hands messages to `handler`, each in a task; see `AsyncConsumer`."""
         rules = Rules(queue, concurrency, visibility, wait)
-        return AsyncConsumer(self._address, self._manner, drive, self._do, rules, handler, on_error)
-
-    async def _do(self, step: Send | Pause) -> Answer | Broken | None:
-        if isinstance(step, Pause):
-            await asyncio.sleep(step.seconds)
-            return None
-        async with self._places:
-            line = self._lines.take()
-            try:
-                return answer(await line.request(**arguments(step)))
-            except httpx.RequestError as error:
-                return broken(error)
-            finally:
-                if (old := self._lines.give_back(line)) is not None:
-                    await old.aclose()
+        return AsyncConsumer(self._address, self._manner, self._sender, rules, handler, on_error)
 
     async def close(self) -> None:
-        for line in self._lines.close():
-            await line.aclose()
+        await self._sender.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,9 +8,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from angelhair.client.asynchronous_driving import AsyncSender, drive
 from angelhair.client.consuming import Consuming, Handle, OnError, Rest, Rules, Start
 from angelhair.client.keeper import Keeper
-from angelhair.client.plans import Plan
+from angelhair.client.parting import Parting
+from angelhair.client.plans import Plan, Send
 from angelhair.client.retrying import Manner
 from angelhair.client.signals import stopping_on_signals
 from angelhair.client.transport import Address
@@ -18,9 +20,6 @@ from angelhair.client.values import Message
 from angelhair.errors import RequestError
 
 _log = logging.getLogger("angelhair.client")
-
-Do = Callable[[Any], Awaitable[Any]]
-Drive = Callable[[Plan[None], Do], Awaitable[None]]
 
 
 class AsyncConsumer:
@@ -34,15 +33,14 @@ class AsyncConsumer:
         self,
         address: Address,
         manner: Manner,
-        drive: Drive,
-        send: Do,
+        sender: AsyncSender,
         rules: Rules,
         handler: Callable[[Message], Awaitable[object]],
         on_error: OnError | None,
     ) -> None:
         self._address = address
-        self._drive = drive
-        self._send = send
+        self._sender = sender
+        self._parting = Parting()
         self._handler = handler
         self._consuming = Consuming(rules, manner, on_error)
         self._changed = asyncio.Event()
@@ -52,13 +50,14 @@ class AsyncConsumer:
         """Until `stop`, which with `signals` SIGTERM and SIGINT call. Messages under way are finished first."""
         self._loop = asyncio.get_running_loop()
         refused: RequestError | None = None
+        self._receives = AsyncSender(self._address, self._parting)
         keeper = Keeper(self._consuming, self._address)
         keeper.start()
         try:
             with stopping_on_signals(self.stop, signals):
                 async with asyncio.TaskGroup() as self._tasks:
                     try:
-                        await self._drive(self._consuming.fetching(), self._do)
+                        await drive(self._consuming.fetching(), self._fetch)
                     except RequestError as error:
                         # Raised in here it would come out as one of a group.
                         refused = error
@@ -66,6 +65,7 @@ class AsyncConsumer:
             self._loop = None
             # Joining may take as long as one extension.
             await asyncio.to_thread(keeper.end)
+            await self._receives.close()
         if refused is not None:
             raise refused
 
@@ -76,7 +76,14 @@ class AsyncConsumer:
         if loop is not None:
             # A loop that is closed has nobody left to tell.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(self._changed.set)
+                loop.call_soon_threadsafe(self._leave)
+
+    def _leave(self) -> None:
+        self._changed.set()
+        self._parting.leave()
+
+    async def _fetch(self, step: Any) -> Any:
+        return await (self._receives.do(step) if isinstance(step, Send) else self._do(step))
 
     async def _do(self, step: Any) -> Any:
         match step:
@@ -87,12 +94,12 @@ class AsyncConsumer:
             case Handle(message):
                 return await self._handle(message)
             case _:
-                return await self._send(step)
+                return await self._sender.do(step)
         return None
 
     async def _run_beside(self, plan: Plan[None]) -> None:
         try:
-            await self._drive(plan, self._do)
+            await drive(plan, self._do)
         except Exception:  # noqa: BLE001 - one message must not end the consumer
             _log.exception("handling a message met an error that it does not know")
         finally:

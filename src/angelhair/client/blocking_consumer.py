@@ -11,7 +11,8 @@ from typing import Any
 from angelhair.client.consuming import Consuming, Handle, OnError, Rest, Rules, Start
 from angelhair.client.driving import Sender, drive
 from angelhair.client.keeper import Keeper
-from angelhair.client.plans import Plan
+from angelhair.client.parting import Parting
+from angelhair.client.plans import Plan, Send
 from angelhair.client.retrying import Manner
 from angelhair.client.signals import stopping_on_signals
 from angelhair.client.transport import Address
@@ -39,6 +40,7 @@ class Consumer:
     ) -> None:
         self._address = address
         self._sender = sender
+        self._parting = Parting()
         self._handler = handler
         self._consuming = Consuming(rules, manner, on_error)
         # What `stop` does must be allowed in a signal handler, and of all queues and events only this one promises it.
@@ -46,6 +48,7 @@ class Consumer:
 
     def run(self, *, signals: bool = False) -> None:
         """Until `stop`, which with `signals` SIGTERM and SIGINT call. Messages under way are finished first."""
+        self._receives = Sender(self._address, parting=self._parting)
         keeper = Keeper(self._consuming, self._address)
         keeper.start()
         try:
@@ -53,14 +56,19 @@ class Consumer:
                 stopping_on_signals(self.stop, signals),
                 ThreadPoolExecutor(self._consuming.rules.concurrency, "angelhair handler") as self._threads,
             ):
-                drive(self._consuming.fetching(), self._do)
+                drive(self._consuming.fetching(), self._fetch)
         finally:
             keeper.end()
+            self._receives.close()
 
     def stop(self) -> None:
         """From any thread, from a handler too: takes no more messages. `run` returns when those under way are done."""
         self._consuming.stop()
         self._changes.put(None)
+        self._parting.leave()
+
+    def _fetch(self, step: Any) -> Any:
+        return self._receives.do(step) if isinstance(step, Send) else self._do(step)
 
     def _do(self, step: Any) -> Any:
         match step:

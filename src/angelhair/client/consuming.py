@@ -122,6 +122,9 @@ class Consuming:
                 )
                 failures = 0
             except StoreError as error:
+                if self.stopping:
+                    # The connection that it waited on was told so.
+                    continue
                 failures += 1
                 _log.warning("receiving from %s failed, and is tried again: %s", self.rules.queue, error)
                 yield from self._rest(BACK_OFF.bound_seconds(failures) * self._manner.chance())

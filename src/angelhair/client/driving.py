@@ -11,6 +11,7 @@ import httpx
 
 from angelhair import limits
 from angelhair.client.lines import Lines
+from angelhair.client.parting import Parting
 from angelhair.client.plans import Answer, Broken, Pause, Plan, Send
 from angelhair.client.transport import Address, answer, arguments, broken
 
@@ -35,10 +36,13 @@ def drive(plan: Plan[T], do: Callable[[Any], Any]) -> T:
 class Sender:
     """Does the steps that every plan has. Any number of threads may share one."""
 
-    def __init__(self, address: Address, pause: Callable[[float], object] = time.sleep) -> None:
+    def __init__(
+        self, address: Address, pause: Callable[[float], object] = time.sleep, parting: Parting | None = None
+    ) -> None:
         self._lines = Lines(lambda: httpx.Client(**address.options()))
         self._places = threading.Semaphore(limits.CLIENT_CONNECTIONS)
         self._pause = pause
+        self._extensions = {} if parting is None else {"trace": parting.trace}
 
     def do(self, step: Send | Pause) -> Answer | Broken | None:
         if isinstance(step, Pause):
@@ -47,7 +51,7 @@ class Sender:
         with self._places:
             line = self._lines.take()
             try:
-                return answer(line.request(**arguments(step)))
+                return answer(line.request(**arguments(step), extensions=self._extensions))
             except httpx.RequestError as error:
                 return broken(error)
             finally:

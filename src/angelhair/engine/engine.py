@@ -355,19 +355,24 @@ class Engine:
     ) -> list[AckOutcome]:
         """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
         queue = await self.find_queue(account, name)
+        looked_again = False
         outcomes: list[AckOutcome] = [None] * len(items)
         by_lane: dict[tuple[str, int], tuple[Lane, list[tuple[int, tuple[Receipt, W]]]]] = {}
         for index, (text, wish) in enumerate(items):
             try:
                 receipt = receipts.decode(queue.incarnation, queue.secret, text)
-            except InvalidReceipt:
-                # It may be of a newer incarnation than the one that we remember.
+            except InvalidReceipt as error:
+                outcomes[index] = error
+                if looked_again or not receipts.is_well_formed(text):
+                    continue
+                # Perhaps of a newer incarnation than we remember. Once is enough: what is read now is newer than these.
+                looked_again = True
                 self.memory.distrust(account, name)
                 queue = await self.find_queue(account, name)
                 try:
                     receipt = receipts.decode(queue.incarnation, queue.secret, text)
-                except InvalidReceipt as error:
-                    outcomes[index] = error
+                except InvalidReceipt as still:
+                    outcomes[index] = still
                     continue
             place = (queue.incarnation, receipt.lane)
             if place not in by_lane:

@@ -33,21 +33,37 @@ def encode(incarnation: str, secret: bytes, lane: int, number: int, delivery: in
 
 
 def decode(incarnation: str, secret: bytes, text: str) -> Receipt:
-    if not isinstance(text, str) or len(text) != _LENGTH:
-        raise InvalidReceipt("is not a receipt of this service")
-    try:
-        raw = urlsafe_b64decode(text)
-        content, signature = raw[: _FORMAT.size], raw[_FORMAT.size :]
-        version, owner, lane, number, delivery = _FORMAT.unpack(content)
-    except (ValueError, struct.error):
-        raise InvalidReceipt("is damaged") from None
-    if version != _VERSION:
-        raise InvalidReceipt("was made by another version of this service")
+    content, signature = _parts(text)
+    _, owner, lane, number, delivery = _FORMAT.unpack(content)
     if owner != bytes.fromhex(incarnation[:16]):
         raise InvalidReceipt("belongs to another queue, or to an earlier queue of this name")
     if not hmac.compare_digest(signature, _signature(secret, content)):
         raise InvalidReceipt("was not issued by this queue")
     return Receipt(lane, number, delivery)
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether some queue may have issued it."""
+    try:
+        _parts(text)
+    except InvalidReceipt:
+        return False
+    return True
+
+
+def _parts(text: str) -> tuple[bytes, bytes]:
+    """Content and signature."""
+    if not isinstance(text, str) or len(text) != _LENGTH:
+        raise InvalidReceipt("is not a receipt of this service")
+    try:
+        raw = urlsafe_b64decode(text)
+    except ValueError:
+        raise InvalidReceipt("is damaged") from None
+    if len(raw) != _FORMAT.size + SIGNATURE_BYTES:
+        raise InvalidReceipt("is damaged")
+    if raw[0] != _VERSION:
+        raise InvalidReceipt("was made by another version of this service")
+    return raw[: _FORMAT.size], raw[_FORMAT.size :]
 
 
 def _signature(secret: bytes, content: bytes) -> bytes:

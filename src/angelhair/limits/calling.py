@@ -29,7 +29,7 @@ CONSUMER_VISIBILITY_LEAST_SECONDS = 1.0
 """Below this an extension would often come too late on a busy machine."""
 
 CONSUMER_WAIT_SECONDS = 20.0
-"""How long a consumer's receive waits for messages; an idle consumer stops at most this late."""
+"""How long a consumer's receive waits for messages. Over TLS an idle consumer stops at most this late."""
 
 CONSUMER_EXTEND_SHARE = 0.5
 """After which share of its visibility a message is extended: the other half is for trying again."""

@@ -19,6 +19,23 @@ Due = Callable[[str, str], int | None]
 Name = tuple[str, str]
 
 
+class Patience:
+    """What a waiting receive has, until whoever asked for it has none left."""
+
+    __slots__ = ("over", "place")
+
+    def __init__(self) -> None:
+        self.over = False
+        self.place: asyncio.Future[None] | None = None
+        """Where it stands in line."""
+
+    def end(self) -> None:
+        """Wait no longer: a look that is under way is finished and answered, no other is begun."""
+        self.over = True
+        if self.place is not None:
+            _release(self.place)
+
+
 class Polling:
     """To be made inside a running loop."""
 
@@ -33,11 +50,14 @@ class Polling:
     def waiting(self) -> int:
         return sum(line.users for line in self._lines.values())
 
-    async def receive(self, account: str, name: str, ask: Ask, wait_seconds: float) -> list[Delivery]:
-        """As soon as there is something, and empty-handed when the time is over."""
+    async def receive(
+        self, account: str, name: str, ask: Ask, wait_seconds: float, patience: Patience | None = None
+    ) -> list[Delivery]:
+        """As soon as there is something, and empty-handed when the time, or the patience, is over."""
         if wait_seconds <= 0:
             return await self._look(account, name, ask)
         end = self._loop.time() + wait_seconds
+        patience = patience or Patience()
         key = (account, name)
         line = self._lines.get(key)
         if line is None:
@@ -50,11 +70,15 @@ class Polling:
                 if found:
                     line.found()
                     return found
-                if self._stopping or self._loop.time() >= end:
+                if self._stopping or patience.over or self._loop.time() >= end:
                     return []
                 # What was put while we were looking may have been too late for that look, and found nobody in line.
                 if line.wakes == seen:
-                    await line.wait(end)
+                    await line.wait(end, patience)
+                    if patience.over:
+                        # We may have been woken, too, and do not look: the wake belongs to the next in line.
+                        line.wake(1)
+                        return []
         finally:
             line.users -= 1
             if not line.users:
@@ -94,12 +118,13 @@ class _Line:
         self._pause = limits.POLL_FIRST_SECONDS
         self._timer: asyncio.TimerHandle | None = None
 
-    async def wait(self, end: float) -> None:
+    async def wait(self, end: float, patience: Patience) -> None:
         """Until somebody wakes us, or until the end."""
         place: asyncio.Future[None] = self._loop.create_future()
+        patience.place = place
         self._waiting.append(place)
         self._set_timer()
-        patience = self._loop.call_at(end, _release, place)
+        timer = self._loop.call_at(end, _release, place)
         try:
             await place
         except asyncio.CancelledError:
@@ -108,7 +133,7 @@ class _Line:
                 self.wake(1)
             raise
         finally:
-            patience.cancel()
+            timer.cancel()
             if place in self._waiting:
                 self._waiting.remove(place)
 

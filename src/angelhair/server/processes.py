@@ -1,4 +1,8 @@
-"""Several processes of one server on one socket: started together, replaced when they die, stopped together."""
+"""Several processes of one server on one socket: started together, replaced when they die, stopped together.
+
+The parent serves nothing and has no threads: what is forked off a process with threads may inherit a lock that nobody
+is left to open. So even what is prepared once for all of them is prepared in a child.
+"""
 
 from __future__ import annotations
 
@@ -15,40 +19,69 @@ from angelhair import limits
 from angelhair.server.serving import OpenStore, Place, run
 from angelhair.settings import Settings
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-def run_many(settings: Settings, open_store: OpenStore, listening: socket.socket, ready: Callable[[], None]) -> int:
-    """Until SIGTERM or SIGINT; returns the exit code."""
+
+def run_many(
+    settings: Settings,
+    prepare: Callable[[], None],
+    open_store: OpenStore,
+    listening: socket.socket,
+    ready: Callable[[], None],
+) -> int:
+    """Until SIGTERM or SIGINT; returns the exit code. `prepare` is called once, before any of the processes starts."""
     with tempfile.TemporaryDirectory(prefix="angelhair-") as directory:
-        return _Processes(settings, open_store, listening, directory).run(ready)
+
+        def work(place: int, announce: Callable[[], None]) -> None:
+            run(settings, open_store, listening, announce, Place(place, directory))
+
+        return _Processes(settings.workers, work).run(prepare, ready)
 
 
 class _Processes:
-    def __init__(self, settings: Settings, open_store: OpenStore, listening: socket.socket, directory: str) -> None:
-        self._settings = settings
-        self._open_store = open_store
-        self._listening = listening
-        self._directory = directory
+    def __init__(self, count: int, work: Callable[[int, Callable[[], None]], None]) -> None:
+        self._count = count
+        self._work = work
         self._children: dict[int, int] = {}
+        """The places of those that live, by their process ids."""
         self._stopping = False
 
-    def run(self, ready: Callable[[], None]) -> int:
-        for number in (signal.SIGTERM, signal.SIGINT):
+    def run(self, prepare: Callable[[], None], ready: Callable[[], None]) -> int:
+        for number in SIGNALS:
             signal.signal(number, self._stop)
+        if not self._prepared(prepare) or not self._started():
+            asked, self._stopping = self._stopping, True
+            self._tell(signal.SIGTERM)
+            self._mind()
+            return 0 if asked else 1
+        if not self._stopping:
+            ready()
+        self._mind()
+        return 0
+
+    def _prepared(self, prepare: Callable[[], None]) -> bool:
+        pid = self._fork(0, prepare)
+        status = os.waitpid(pid, 0)[1]
+        del self._children[pid]
+        return status == 0 and not self._stopping
+
+    def _started(self) -> bool:
+        """Whether all are there. One that ends before it is ready has said why."""
         reading, writing = os.pipe()
-        for place in range(self._settings.workers):
-            self._fork(place, lambda: _announce(writing))
+
+        def announce() -> None:
+            os.write(writing, b".")
+            os.close(writing)
+
+        for place in range(self._count):
+            self._fork(place, lambda place=place: self._work(place, announce))  # type: ignore[misc]
         # The children alone hold the other end now: when all of them are gone there is nothing more to read.
         os.close(writing)
         up = 0
-        while up < self._settings.workers and os.read(reading, 1):
+        while up < self._count and os.read(reading, 1):
             up += 1
         os.close(reading)
-        if up < self._settings.workers:
-            self._stop(signal.SIGTERM, None)
-        elif not self._stopping:
-            ready()
-        self._mind()
-        return 0 if up == self._settings.workers else 1
+        return up == self._count
 
     def _mind(self) -> None:
         """Waits for the children; who dies before it was told to is replaced."""
@@ -57,20 +90,25 @@ class _Processes:
             place = self._children.pop(pid, -1)
             if place < 0 or self._stopping:
                 continue
-            print(f"angelhair serve: process {pid} ended with {status}; another starts", file=sys.stderr, flush=True)
+            print(f"angelhair serve: process {pid} {_end(status)}; another starts", file=sys.stderr, flush=True)
             time.sleep(limits.RESTART_SECONDS)
             if not self._stopping:
-                self._fork(place, lambda: None)
+                self._fork(place, lambda place=place: self._work(place, lambda: None))  # type: ignore[misc]
 
-    def _fork(self, place: int, announce: Callable[[], None]) -> None:
-        pid = os.fork()
-        if pid:
-            self._children[pid] = place
-            return
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
+    def _fork(self, place: int, work: Callable[[], None]) -> int:
+        # A signal in between would find a child that is not in the list yet, or still has its parent's handlers.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
-            run(self._settings, self._open_store, self._listening, announce, Place(place, self._directory))
+            pid = os.fork()
+            if pid:
+                self._children[pid] = place
+                return pid
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        try:
+            work()
         except BaseException as error:  # noqa: BLE001 - the parent hears of it by the exit code
             print(f"angelhair serve: {error}", file=sys.stderr, flush=True)
             os._exit(1)
@@ -78,11 +116,14 @@ class _Processes:
 
     def _stop(self, number: int, _frame: object) -> None:
         self._stopping = True
+        self._tell(number)
+
+    def _tell(self, number: int) -> None:
         for pid in list(self._children):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 
-def _announce(writing: int) -> None:
-    os.write(writing, b".")
-    os.close(writing)
+def _end(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"

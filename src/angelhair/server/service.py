@@ -13,7 +13,7 @@ from angelhair.engine.identities import Identities
 from angelhair.engine.store import Store
 from angelhair.errors import RequestError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
-from angelhair.server.polling import Polling
+from angelhair.server.polling import Patience, Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
 
@@ -120,8 +120,11 @@ class Service:
         self._something_visible(account, name, confirmed)
         return outcomes
 
-    async def receive(self, account: str, name: str, ask: Ask, wait_seconds: float = 0) -> list[Delivery]:
-        found = await self.polling.receive(account, name, ask, wait_seconds)
+    async def receive(
+        self, account: str, name: str, ask: Ask, wait_seconds: float = 0, patience: Patience | None = None
+    ) -> list[Delivery]:
+        """`patience` lets the caller end the waiting sooner."""
+        found = await self.polling.receive(account, name, ask, wait_seconds, patience)
         if found:
             self._listener.received(name, found)
             self.workers.wake(name)

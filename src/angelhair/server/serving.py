@@ -7,7 +7,6 @@ import gc
 import os
 import signal
 import socket
-import ssl
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ import uvloop
 from angelhair import limits
 from angelhair.clock import SystemClock
 from angelhair.engine.store import Store
-from angelhair.errors import InvalidRequest
 from angelhair.server.app import App
 from angelhair.server.http import HttpServer
 from angelhair.server.identities import RandomIdentities
@@ -25,6 +23,7 @@ from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.tls import tls_context
 from angelhair.settings import Settings
 
 OpenStore = Callable[[], Awaitable[Store]]
@@ -59,19 +58,6 @@ def listen(settings: Settings) -> socket.socket:
         raise CannotListen(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}") from error
     listening.setblocking(False)
     return listening
-
-
-def tls_context(settings: Settings) -> ssl.SSLContext | None:
-    if settings.tls_certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        # An empty password fails for a key that has one; without any, OpenSSL would ask at the terminal and wait.
-        context.load_cert_chain(settings.tls_certificate, settings.tls_key, password="")
-    except OSError as error:
-        raise InvalidRequest("tls_certificate", f"{settings.tls_certificate} cannot be used: {error}") from error
-    return context
 
 
 async def serve(

@@ -38,6 +38,7 @@ def test_a_table_of_what_counts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         "data                  angelhair-data  default",
         "log_level             info            default",
         "log_format            text            ANGELHAIR_LOG_FORMAT",
+        "access_log            false           default",
         "application_name      angelhair       default",
         "use_metrics_graphite  false           default",
         "otlp_endpoint         -               default",

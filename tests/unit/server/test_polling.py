@@ -11,7 +11,7 @@ import pytest
 
 from angelhair import limits
 from angelhair.model import Ask, Delivery, MessageId
-from angelhair.server.polling import Polling
+from angelhair.server.polling import Patience, Polling
 
 PATIENCE_SECONDS = 20
 
@@ -212,3 +212,46 @@ async def test_a_stopping_server_lets_everybody_go() -> None:
     assert await asyncio.gather(*waiting) == [[]] * 20
     assert await receiving(polling) == []
     assert polling.waiting == 0
+
+
+@pytest.mark.usefixtures("nobody_looks")
+@played
+async def test_whoever_loses_patience_goes_at_once_and_takes_nothing() -> None:
+    queue = Queue()
+    polling = queue.polling()
+    patience = Patience()
+    waiting = asyncio.create_task(polling.receive("shop", "jobs", Ask(1), 60, patience))
+    await settle()
+    queue.messages = 1
+    patience.end()
+    assert await waiting == []
+    assert (queue.messages, queue.looks, polling.waiting) == (1, 1, 0)
+
+
+@pytest.mark.usefixtures("nobody_looks")
+@played
+async def test_a_wake_that_meets_lost_patience_belongs_to_the_next() -> None:
+    queue = Queue()
+    polling = queue.polling()
+    patience = Patience()
+    leaving = asyncio.create_task(polling.receive("shop", "jobs", Ask(1), 60, patience))
+    await settle()
+    staying = receiving(polling)
+    await settle()
+    queue.messages = 1
+    polling.wake("shop", "jobs", 1)
+    patience.end()
+    assert await leaving == []
+    assert len(await staying) == 1
+
+
+@pytest.mark.usefixtures("nobody_looks")
+@played
+async def test_what_a_look_finds_after_patience_was_lost_is_handed_over() -> None:
+    """The claim is made: to drop it would hide the message for its whole visibility."""
+    queue = Queue()
+    polling = queue.polling()
+    patience = Patience()
+    queue.messages = 1
+    queue.before_answer = patience.end
+    assert len(await polling.receive("shop", "jobs", Ask(1), 60, patience)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -202,24 +203,58 @@ async def test_an_error_in_the_handler_is_one_answer_and_no_more() -> None:
 
 
 @played
-async def test_a_client_that_leaves_ends_its_request() -> None:
-    left = asyncio.Event()
+async def test_a_client_that_leaves_is_told_to_its_request_and_may_still_read_the_answer() -> None:
+    begun, left = asyncio.Event(), asyncio.Event()
 
     async def wait(request: Request) -> Response:
-        request.ends_with_client = True
-        try:
-            await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            left.set()
-            raise
+        request.on_leave = left.set
+        begun.set()
+        await left.wait()
+        assert request.client_left
         return await echo(request)
 
     async with serving(wait) as (_, port):
         async with connected(port) as client:
-            client.send(get("/wait"))
-            await asyncio.sleep(0.05)
+            client.send(get("/half"))
+            await begun.wait()
+            client.end()
+            assert (await client.answer()).said["path"] == "/half"
+            assert await client.closed()
+        left.clear()
+        async with connected(port) as client:
+            client.send(get("/gone"))
         async with asyncio.timeout(20):
             await left.wait()
+
+
+@played
+async def test_a_request_that_begins_after_its_client_left_knows_it() -> None:
+    """Naive: only the one that is being handled is told."""
+    left = asyncio.Event()
+
+    async def tell(request: Request) -> Response:
+        before = request.client_left
+        request.on_leave = left.set
+        await left.wait()
+        return Response(200, json.dumps(before).encode())
+
+    async with serving(tell) as (_, port), connected(port) as client:
+        client.send(get("/first") + get("/second"))
+        client.end()
+        assert (await client.answer()).body == b"false"
+        assert (await client.answer()).body == b"true"
+
+
+@played
+async def test_an_answer_that_is_ready_is_not_lost_to_the_end_of_the_questions() -> None:
+    """Naive: close when there is nothing left to do, while the answer waits for the next turn of the loop."""
+    async with serving() as (_, port), connected(port) as client:
+        client.send(get("/first"))
+        assert (await client.answer()).status == 200
+        client.send(get("/last"))
+        client.end()
+        assert (await client.answer()).said["path"] == "/last"
+        assert await client.closed()
 
 
 @played

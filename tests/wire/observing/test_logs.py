@@ -6,7 +6,10 @@ import asyncio
 import base64
 import json
 import logging
+import subprocess
+from pathlib import Path
 
+import httpx
 import pytest
 
 from angelhair.clock import SystemClock
@@ -14,11 +17,15 @@ from angelhair.engine.schema import BODIES, STATES
 from angelhair.model import QueueSettings
 from angelhair.server.http import Request, Response
 from angelhair.server.observing.logs import Logs
+from angelhair.server.runtime import AsyncioRuntime
+from angelhair.settings import Settings
 from angelhair.stores.memory import MemoryStore
+from tests.cli.command import COMMAND, environment
 from tests.faults import NEVER_SENT, UNAVAILABLE, FaultyStore
-from tests.wire.observing.world import lines_of, logging_to, quiet, serving
+from tests.wire.observing.world import PATIENCE_SECONDS, lines_of, logging_to, quiet, serving
 
 MARK = "SALT-AND-PEPPER-7391"
+ACCESS_LOG = Settings(access_log=True)
 
 
 def store_that_fails() -> FaultyStore:
@@ -32,7 +39,7 @@ def test_bodies_and_receipts_are_never_logged(form: str) -> None:
 
     async def main(logs: Logs) -> None:
         store = store_that_fails()
-        async with serving(store=store, queues={"jobs": QueueSettings()}, logs=logs, access_log=True) as served:
+        async with serving(ACCESS_LOG, store, queues={"jobs": QueueSettings()}, logs=logs) as served:
             client = served.client
             assert (await client.put("/queues/jobs/message", content=MARK)).status_code == 201
             (delivery,) = (await client.get("/queues/jobs/messages/1")).json()
@@ -76,22 +83,39 @@ def test_an_error_that_nobody_foresaw_is_one_line_with_its_request_and_its_stack
 
 
 def test_access_lines_are_off_unless_asked_for_and_name_the_route() -> None:
-    async def main(access_log: bool) -> None:
-        async with serving(queues={"jobs": QueueSettings()}, access_log=access_log) as served:
+    async def main(settings: Settings) -> None:
+        async with serving(settings, queues={"jobs": QueueSettings()}) as served:
             await served.client.put("/queues/jobs/message", content=b"12345")
 
     with logging_to(level="info") as (_, stream):
         quiet()
-        asyncio.run(main(False))
+        asyncio.run(main(Settings()))
     assert [line for line in lines_of(stream) if "route" in line] == []
     with logging_to(level="info") as (_, stream):
         quiet()
-        asyncio.run(main(True))
+        asyncio.run(main(ACCESS_LOG))
     (line,) = [line for line in lines_of(stream) if "route" in line]
     assert line["message"] == "PUT /queues/{queue}/message 201"
     assert (line["queue"], line["status"], line["body_bytes"], line["peer"]) == ("jobs", 201, 5, "127.0.0.1")
     assert line["request_id"]
     assert line["milliseconds"] >= 0
+
+
+def test_the_command_writes_them_when_told(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--port", "0", "--data", str(tmp_path), "--access-log"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment(), text=True, **pipes) as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().split()[2]
+        assert httpx.put(f"{url}/queues/jobs", json={}).status_code == 201
+        assert httpx.put(f"{url}/queues/jobs/message", content=MARK).status_code == 201
+        server.terminate()
+        _, written = server.communicate(timeout=PATIENCE_SECONDS)
+    lines = [json.loads(line) for line in written.splitlines()]
+    assert [(line["message"], line["queue"]) for line in lines if "route" in line] == [
+        ("PUT /queues/{queue} 201", "jobs"), ("PUT /queues/{queue}/message 201", "jobs"),
+    ]
+    assert MARK not in written
 
 
 def test_a_task_that_outlives_its_request_does_not_speak_for_it() -> None:
@@ -103,11 +127,11 @@ def test_a_task_that_outlives_its_request_does_not_speak_for_it() -> None:
             ended.set()
 
         async with serving() as served:
-            tasks = []
+            runtime = AsyncioRuntime()
 
             async def handle(request: Request) -> Response:
                 logging.getLogger("angelhair.tests").info("from the request")
-                tasks.append(asyncio.create_task(later()))
+                runtime.spawn(later())
                 return Response(204)
 
             request = Request("GET", "/", "", {}, b"", "abc-2", "", False, True)

@@ -116,12 +116,11 @@ async def serving(
     logs: Logs | None = None,
     worker: int | None = None,
     directory: str | None = None,
-    access_log: bool = False,
 ) -> AsyncIterator[Served]:
     settings = settings or Settings()
     clock = clock or SystemClock()
     store = store or MemoryStore(lambda: clock.now().wall_ms)
-    observing = Observing(settings, worker, directory, access_log)
+    observing = Observing(settings, worker, directory)
     if logs is not None:
         logs.watch(asyncio.get_running_loop())
     measured = observing.store(store, clock)

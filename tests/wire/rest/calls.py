@@ -78,14 +78,17 @@ def spoken(server: RunningServer, request: bytes) -> httpx.Response:
     return httpx.Response(int(status.split()[1]), headers=headers, content=body)
 
 
-def refused(answer: httpx.Response, status: int, code: str, field: str | None = None) -> str:
+def refused(
+    answer: httpx.Response, status: int, code: str, field: str | None = None, differing: list[str] | None = None
+) -> str:
     """Checks that this is a refusal of this kind, in the one shape that refusals have; its message."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     said: Mapping[str, str] = answer.json()
-    assert said.keys() == {"code", "message", "request_id"} | ({"field"} if field is not None else set())
+    beyond = {name for name, value in (("field", field), ("differing", differing)) if value is not None}
+    assert said.keys() == {"code", "message", "request_id"} | beyond
     assert said["code"] == code
-    assert said.get("field") == field
+    assert (said.get("field"), said.get("differing")) == (field, differing)
     assert said["message"]
     assert said["request_id"] == answer.headers["x-request-id"]
     return said["message"]

@@ -13,7 +13,7 @@ import pytest
 
 from angelhair.engine import receipts
 from angelhair.model import QueueSettings
-from angelhair.server.rest import query, shapes
+from angelhair.server.rest import patterns, shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.reading import curl
 from angelhair.server.rest.route import Route
@@ -95,6 +95,7 @@ def test_settings_are_the_models() -> None:
     """A setting that the model gains must be shown, described and sorted into changeable or fixed here."""
     model = {name.removesuffix("_ms") for name in QueueSettings.__dataclass_fields__}
     assert set(shapes.Settings.__struct_fields__) == model
+    assert set(shapes.SETTINGS) == model
     assert set(shapes.NewQueue.__struct_fields__) == model
     assert set(shapes.Changes.__struct_fields__) == model - set(QueueSettings.FIXED)
 
@@ -102,7 +103,7 @@ def test_settings_are_the_models() -> None:
 def test_receipts_have_the_published_form() -> None:
     for number in (0, 1, 2**62):
         receipt = receipts.encode("0f" * 16, b"secret", 4_294_967_295, number, 2**32 - 1)
-        assert re.fullmatch(query.RECEIPT_PATTERN[1:-1], receipt)
+        assert re.fullmatch(patterns.RECEIPT_PATTERN[1:-1], receipt)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

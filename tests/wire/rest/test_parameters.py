@@ -8,7 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from angelhair.server.rest.errors import Refusal
-from angelhair.server.rest.query import DUE_PATTERN, due_ms
+from angelhair.server.rest.patterns import DUE_PATTERN
+from angelhair.server.rest.query import due_ms
 from angelhair.server.rest.times import in_ms, in_seconds, rfc3339
 
 

@@ -54,8 +54,10 @@ def test_again_with_the_same_settings_is_200(client: httpx.Client, name: str) ->
 def test_again_with_others_is_409(client: httpx.Client, name: str, settings: dict[str, object]) -> None:
     """Omitted means default, in the second request too."""
     assert client.put(f"/queues/{name}", json={"delay": 5}).status_code == 201
-    message = refused(client.put(f"/queues/{name}", json=settings), 409, "queue_exists")
-    assert message.endswith("another value of retention" if "retention" in settings else "another value of delay")
+    differing = "retention" if "retention" in settings else "delay"
+    answer = client.put(f"/queues/{name}", json=settings)
+    message = refused(answer, 409, "queue_exists", differing=[differing])
+    assert message.endswith(f"another value of {differing}")
     assert client.get(f"/queues/{name}").json()["settings"]["delay"] == 5
 
 

@@ -125,6 +125,7 @@ FIELDS: tuple[Field, ...] = (
 
     Field("log_level", "telling", Choice(LOG_LEVELS), "what is logged"),
     Field("log_format", "telling", Choice(LOG_FORMATS), "how it is logged"),
+    Field("access_log", "telling", YesNo(), "log a line for every request, at the level info"),
     Field("application_name", "telling", Text(wanted="NAME", longest=limits.APPLICATION_NAME_LENGTH),
           "the name that stands on every log line", environment=("LOGSTASH_CUSTOM_APP_NAME",)),
     Field("use_metrics_graphite", "telling", YesNo(), "send metrics to Graphite",

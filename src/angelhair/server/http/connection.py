@@ -103,13 +103,16 @@ class Connection(asyncio.Protocol):
             self._refused = True
             self._state = IDLE
         if self._task is None and not self._ahead:
+            # An answer may still wait for its turn of the loop.
+            self._server.flush()
             return False
-        if self._task is not None and self._current is not None and self._current.ends_with_client:
-            self._task.cancel()
-            return False
-        # It may still read the answers that it is owed.
+        # It may still read the answers that it is owed; but nobody waits for what has not come yet.
         self._keep_alive = False
         self._refused = True
+        if self._current is not None:
+            self._current.client_left = True
+            if self._current.on_leave is not None:
+                self._current.on_leave()
         return not self._secure
 
     def pause_writing(self) -> None:
@@ -206,10 +209,12 @@ class Connection(asyncio.Protocol):
     async def _serve(self, request: Request) -> None:
         while True:
             self._current = request
+            request.client_left = not self._keep_alive
             response = await self._server.respond(request)
             self._current = None
             self._write(response, request)
-            if response.close or not request.keep_alive or not self._keep_alive or self._server.stopping:
+            last = not self._keep_alive and not self._ahead
+            if response.close or not request.keep_alive or last or self._server.stopping:
                 self._close()
                 return
             if self._closing or not self._ahead:

@@ -45,7 +45,9 @@ class HttpServer:
     async def listen(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         self._servers.append(
             await self.loop.create_server(
-                lambda: Connection(self), sock=listening, ssl=tls, backlog=limits.HTTP_BACKLOG
+                lambda: Connection(self), sock=listening, ssl=tls, backlog=limits.HTTP_BACKLOG,
+                ssl_handshake_timeout=None if tls is None else limits.TLS_HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=None if tls is None else limits.TLS_SHUTDOWN_SECONDS,
             )
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
@@ -31,9 +31,10 @@ class Request:
     """The template of the path, once a door has recognised it: what metrics, logs and traces call this request."""
     queue: str | None = None
     """The queue that it is about, once a door knows."""
-    ends_with_client: bool = False
-    """A handler that waits sets this: once the client has closed its side, nobody is there to take what it waits for.
-    Otherwise a client that has only said all that it wants to say still gets its answer."""
+    client_left: bool = False
+    """The client has closed its side. It may still read its answer, or be gone: what is not begun is better left."""
+    on_leave: Callable[[], None] | None = None
+    """A handler that waits sets this, to be told when the client leaves."""
 
 
 @dataclass(slots=True)

@@ -54,12 +54,9 @@ class Observing:
     """To be made inside a running loop, in the process that serves. `worker` is its number if it is one of several,
     `directory` then a place that all of them share and nobody else can reach."""
 
-    def __init__(
-        self, settings: Settings, worker: int | None = None, directory: str | None = None, access_log: bool = False
-    ) -> None:
+    def __init__(self, settings: Settings, worker: int | None = None, directory: str | None = None) -> None:
         self.observer = Observer()
         self._settings = settings
-        self._access_log = access_log
         self._stopping = False
         self._figures = Figures(self.observer, worker)
         self._siblings = (
@@ -104,7 +101,7 @@ class Observing:
                 self.observer.request(request.route, request.method, status, seconds)
                 if span is not None and self._traces is not None:
                     self._traces.end(span, request, status)
-                if self._access_log:
+                if self._settings.access_log:
                     logs.access(request, status, seconds)
 
         return observed

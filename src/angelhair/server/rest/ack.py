@@ -36,8 +36,8 @@ async def ack_messages(service: Service, request: Request, queue: str) -> Respon
     failed = []
     for receipt, outcome in zip(receipts, outcomes, strict=True):
         if outcome is not None and not isinstance(outcome, MessageGone):
-            code, message, _ = judge(outcome)
-            failed.append(shapes.AckFailed(receipt, code, message))
+            verdict = judge(outcome)
+            failed.append(shapes.AckFailed(receipt, verdict.code, verdict.message))
     return json_response(200, shapes.Acked(len(receipts) - len(failed), failed))
 
 

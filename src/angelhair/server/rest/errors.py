@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+from msgspec import UNSET
+
 from angelhair import limits
 from angelhair.errors import (
     AngelhairError,
@@ -18,7 +20,8 @@ from angelhair.errors import (
     StoreError,
     Unavailable,
 )
-from angelhair.server.http.messages import Response, error_response
+from angelhair.server.http.messages import Response, json_response
+from angelhair.server.rest.shapes import Error
 
 T = TypeVar("T")
 
@@ -38,7 +41,7 @@ CODES = {
     "not_found": Code(404, "there is no such route"),
     "method_not_allowed": Code(405, "the route does not know this method; `Allow` has those that it knows"),
     "request_timeout": Code(408, "the request took too long to arrive"),
-    "queue_exists": Code(409, "the queue exists with other settings; the message names them"),
+    "queue_exists": Code(409, "the queue exists with other settings; `differing` names them"),
     "stale_receipt": Code(409, "the message was delivered again, moved or settled since; do not repeat"),
     "body_too_large": Code(413, "the body is too large"),
     "url_too_long": Code(414, "the URL is too long"),
@@ -76,6 +79,7 @@ class Verdict(NamedTuple):
     code: str
     message: str
     field: str | None = None
+    differing: Sequence[str] = ()
 
 
 def judge(error: Exception) -> Verdict:
@@ -95,17 +99,21 @@ def judge(error: Exception) -> Verdict:
         case QueueNotFound():
             return Verdict("queue_not_found", f"there is no queue {error.name!r}")
         case QueueExists():
-            differing = ", ".join(name.removesuffix("_ms") for name in error.differing)
-            return Verdict("queue_exists", f"the queue exists with another value of {differing}")
+            differing = [name.removesuffix("_ms") for name in error.differing]
+            message = f"the queue exists with another value of {', '.join(differing)}"
+            return Verdict("queue_exists", message, differing=differing)
         case StaleReceipt():
             return Verdict("stale_receipt", str(error))
     raise error
 
 
 def response_to(error: Exception, request_id: str) -> Response:
-    code, message, field = judge(error)
-    status = CODES[code].status
-    return error_response(status, code, message, request_id, field, RETRY_AFTER if status == 503 else ())
+    verdict = judge(error)
+    status = CODES[verdict.code].status
+    # A field's name may be empty: JSON allows it.
+    field = UNSET if verdict.field is None else verdict.field
+    said = Error(verdict.code, verdict.message, request_id, field, list(verdict.differing) or UNSET)
+    return json_response(status, said, RETRY_AFTER if status == 503 else ())
 
 
 def raise_if_all_failed(outcomes: Sequence[T | AngelhairError]) -> None:

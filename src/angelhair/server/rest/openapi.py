@@ -7,9 +7,11 @@ from typing import Any
 
 import msgspec
 
+from angelhair.model import QueueSettings
 from angelhair.server.rest import shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.query import Parameter
+from angelhair.server.rest.queues import settings_of
 from angelhair.server.rest.route import Answer, RequestBody, Route
 
 DESCRIPTION = """\
@@ -35,11 +37,17 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     references, components = msgspec.json.schema_components(wanted, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(map(repr, wanted), references, strict=True))
     for name, component in components.items():
-        component.update(getattr(shapes, name).beyond)
+        shape = getattr(shapes, name)
+        component.update(shape.beyond)
+        for field, known in component["properties"].items():
+            if field in shape.meanings:
+                known["description"] = shape.meanings[field]
         if "body_base64" in component["properties"]:
             # msgspec says how it is encoded, which for a validator is a remark; the pattern is the rule.
             component["properties"]["body_base64"]["pattern"] = BASE64_PATTERN
     components["Error"]["properties"]["code"]["enum"] = list(CODES)
+    for field, default in msgspec.to_builtins(settings_of(QueueSettings())).items():
+        components["NewQueue"]["properties"][field]["default"] = default
     paths: dict[str, dict[str, Any]] = {}
     responses: dict[str, Any] = {}
     for route in routes:
@@ -138,9 +146,7 @@ def _refusals(route: Route, responses: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refusal(status: int, codes: Sequence[str]) -> dict[str, Any]:
-    examples = {
-        code: {"value": {"code": code, "message": CODES[code].meaning, "request_id": REQUEST_ID}} for code in codes
-    }
+    examples = {code: {"value": _said(code)} for code in codes}
     error = {"$ref": "#/components/schemas/Error"}
     refusal: dict[str, Any] = {
         "description": "; ".join(f"`{code}`: {CODES[code].meaning}" for code in codes) + ".",
@@ -150,3 +156,8 @@ def _refusal(status: int, codes: Sequence[str]) -> dict[str, Any]:
         whole = {"type": "integer", "minimum": 0}
         refusal["headers"] = {"Retry-After": {"description": "Seconds after which to try again.", "schema": whole}}
     return refusal
+
+
+def _said(code: str) -> dict[str, Any]:
+    said: dict[str, Any] = {"code": code, "message": CODES[code].meaning, "request_id": REQUEST_ID}
+    return {**said, "differing": ["visibility_timeout"]} if code == "queue_exists" else said

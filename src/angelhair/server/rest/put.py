@@ -14,6 +14,7 @@ from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import attributes_with, check_size, content_type_of, delay_until_ms, one_body
 from angelhair.server.rest.decoding import decode
 from angelhair.server.rest.errors import invalid, judge, raise_if_all_failed
+from angelhair.server.rest.patterns import DUE_PATTERN
 from angelhair.server.rest.times import in_ms
 from angelhair.server.service import ACCOUNT, Service
 
@@ -26,7 +27,7 @@ PARAMETERS = query.parameters(
         "due", "When it can be received: RFC 3339, or seconds since 1970. The past means now. Not with `delay`.",
         {
             "anyOf": [
-                {"type": "string", "pattern": query.DUE_PATTERN},
+                {"type": "string", "pattern": DUE_PATTERN},
                 {"type": "number", "minimum": 0, "maximum": limits.DUE_MAXIMUM_SECONDS},
             ]
         },
@@ -77,8 +78,8 @@ async def put_messages(service: Service, request: Request, queue: str) -> Respon
 def _said(outcome: PutOutcome) -> shapes.PutOutcome:
     if isinstance(outcome, MessageId):
         return shapes.PutOutcome(id=str(outcome))
-    code, message, _ = judge(outcome)
-    return shapes.PutOutcome(error=shapes.ItemError(code, message))
+    verdict = judge(outcome)
+    return shapes.PutOutcome(error=shapes.ItemError(verdict.code, verdict.message))
 
 
 def _message(item: shapes.NewMessageItem, index: int, service: Service) -> NewMessage:

@@ -9,31 +9,17 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from angelhair import limits
-from angelhair.engine import receipts
 from angelhair.server.rest.errors import invalid
+from angelhair.server.rest.patterns import (
+    DUE_PATTERN,
+    EXAMPLE_RECEIPT,
+    NAME_PATTERN,
+    PART_PATTERN,
+    RECEIPT_PATTERN,
+)
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """As JSON writes it."""
-
-NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
-"""A queue's name; `model.validate_name` is the judge."""
-
-PART_PATTERN = "^[A-Za-z0-9_.-]*$"
-"""The beginning of a name."""
-
-_RECEIPT = receipts.encode("51" * 16, b"an example", 0, 17, 1)
-RECEIPT_PATTERN = f"^[A-Za-z0-9_-]{{{len(_RECEIPT)}}}$"
-"""What `engine.receipts` writes: base64 for URLs, always of one length."""
-
-# Years and days exactly, leap days too (between 1970 and 2099 every fourth year has one): the pattern is published, and
-# a client that keeps to it is never refused.
-_DAY = (
-    "(?:(?:19[7-9][0-9]|20[0-9]{2})-"
-    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))"
-    "|(?:19(?:7[26]|8[048]|9[26])|20(?:[02468][048]|[13579][26]))-02-29)"
-)
-_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-DUE_PATTERN = f"^{_DAY}[Tt]{_TIME}$"
 
 _NUMBER = re.compile(NUMBER)
 _WHOLE = re.compile("0|[1-9][0-9]{0,18}")
@@ -148,7 +134,7 @@ QUEUE = Parameter("queue", "The queue's name.", NAME_SCHEMA, "orders", place="pa
 BATCH = whole("batch", "At most so many messages.", 1, limits.BATCH_MESSAGES, 10, "path")
 RECEIPT = Parameter(
     "receipt", "The receipt that came with the delivery.", {"type": "string", "pattern": RECEIPT_PATTERN},
-    _RECEIPT, place="path",
+    EXAMPLE_RECEIPT, place="path",
 )
 VISIBILITY = seconds(
     "visibility", "Seconds for which others do not see the messages; by default the queue's `visibility_timeout`.",

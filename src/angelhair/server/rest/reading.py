@@ -23,19 +23,23 @@ STYLE = """
   --line: #31353d; --code: #14161a; --get: #6fcfa8; --put: #85b1ff; --post: #c3a1f5; --patch: #e5b567;
   --delete: #ff8f87; } }
 * { box-sizing: border-box; }
-html { scroll-behavior: smooth; }
+@media (prefers-reduced-motion: no-preference) { html { scroll-behavior: smooth; } }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
-.frame { display: grid; grid-template-columns: 17rem minmax(0, 1fr); max-width: 76rem; margin: 0 auto; }
-nav { position: sticky; top: 0; align-self: start; height: 100vh; overflow: auto; padding: 2rem 1.25rem;
-  font-size: .86rem; }
-nav h2 { margin: 1.4rem 0 .3rem; }
+.frame { display: grid; grid-template: "nav top" auto "nav main" 1fr / 17rem minmax(0, 1fr); max-width: 76rem;
+  margin: 0 auto; }
+header { grid-area: top; padding: 2rem 1.5rem 0; }
+nav { grid-area: nav; position: sticky; top: 0; align-self: start; height: 100vh; overflow: auto;
+  padding: 2rem 1.25rem; font-size: .86rem; }
+nav section { break-inside: avoid; padding-bottom: 1.2rem; }
+nav h2 { margin: 0 0 .3rem; }
 nav h2, article h4 { font-size: .72rem; letter-spacing: .09em; text-transform: uppercase; color: var(--soft); }
-nav a { display: block; padding: .17rem .45rem; border-radius: .35rem; color: inherit; text-decoration: none; }
+nav a { display: block; padding: .17rem .45rem; margin-left: -.45rem; border-radius: .35rem; color: inherit;
+  text-decoration: none; }
 nav a:hover, nav a:focus-visible { background: var(--card); }
-main { padding: 2rem 1.5rem 5rem; min-width: 0; }
+main { grid-area: main; padding: 0 1.5rem 5rem; min-width: 0; }
 a { color: var(--put); }
-h1 { font-size: 2rem; letter-spacing: -.02em; margin: 0 0 .4rem; }
-h1 small { font-size: .9rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
+h1 { font-size: 2rem; line-height: 1.25; letter-spacing: -.02em; margin: 0 0 .4rem; }
+h1 small { display: inline-block; font-size: .9rem; font-weight: 400; color: var(--soft); letter-spacing: 0; }
 main > section > h2 { margin: 2.6rem 0 .1rem; font-size: 1.3rem; }
 main > section > p { color: var(--soft); margin: 0 0 1rem; }
 article { background: var(--card); border: 1px solid var(--line); border-radius: .7rem; padding: 1.1rem 1.3rem;
@@ -52,13 +56,19 @@ code { background: var(--code); border-radius: .25rem; padding: .08em .3em; }
 pre { background: var(--code); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem;
   margin: .4rem 0; overflow: auto; }
 pre code { background: none; padding: 0; }
+pre.call { white-space: pre-wrap; overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 td, th { text-align: left; vertical-align: top; padding: .35rem .9rem .35rem 0; border-top: 1px solid var(--line); }
 th { font-weight: 500; color: var(--soft); border-top: 0; font-size: .78rem; }
-td:first-child { white-space: nowrap; }
+td:first-child { white-space: nowrap; width: 11rem; }
+td small { display: block; color: var(--soft); }
 details { margin-top: .5rem; } summary { cursor: pointer; color: var(--soft); font-size: .86rem; }
-@media (max-width: 52rem) { .frame { display: block; } nav { position: static; height: auto; padding: 1rem 1.5rem 0; } }
+@media (max-width: 52rem) { .frame { grid-template: "top" "nav" "main" / minmax(0, 1fr); }
+  header { padding: 1.5rem 1rem 0; } main { padding: 0 1rem 3rem; } article { padding: 1rem; }
+  nav { position: static; height: auto; padding: 1rem 1rem 0; columns: 12rem 2; column-gap: 1.2rem; } }
+@media (max-width: 32rem) { nav { columns: 8rem 2; } tr { display: grid; border-top: 1px solid var(--line); }
+  tr { padding: .45rem 0; } td { border: 0; padding: .1rem 0; width: auto !important; } td small { display: inline; } }
 @media print { nav { display: none; } .frame { display: block; } }
 """
 
@@ -69,10 +79,12 @@ def page(routes: Sequence[Route], document: dict[str, Any]) -> str:
         "<!doctype html><html lang=en><head><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',
         f"<title>Angelhair: REST</title><style>{STYLE}</style></head><body><div class=frame>",
-        _contents(routes),
-        f"<main><h1>Angelhair <small>REST, version {escape(info['version'])}</small></h1>",
+        f"<header><h1>Angelhair <small>REST, version {escape(info['version'])}</small></h1>",
         f"<p>{_prose(info['description'])}</p>",
-        '<p>For programs: <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).</p>',
+        "<p>Fields that are not called optional are always there. "
+        'For programs: <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).</p></header>',
+        _contents(routes),
+        "<main>",
     ]
     for group, description in GROUPS.items():
         parts.append(f"<section><h2>{escape(group)}</h2><p>{escape(description)}</p>")
@@ -86,11 +98,12 @@ def page(routes: Sequence[Route], document: dict[str, Any]) -> str:
 def _contents(routes: Sequence[Route]) -> str:
     parts = ["<nav aria-label=Routes>"]
     for group in GROUPS:
-        parts.append(f"<h2>{escape(group)}</h2>")
+        parts.append(f"<section><h2>{escape(group)}</h2>")
         parts += [
             f'<a href="#{route.name}">{escape(route.summary)}</a>' for route in routes if route.group == group
         ]
-    parts.append('<h2>Refusals</h2><a href="#refusals">Codes and statuses</a></nav>')
+        parts.append("</section>")
+    parts.append('<section><h2>Refusals</h2><a href="#refusals">Codes and statuses</a></section></nav>')
     return "\n".join(parts)
 
 
@@ -100,7 +113,7 @@ def _article(route: Route, document: dict[str, Any]) -> str:
         f'<article id="{route.name}"><h3><span class="method {route.method.lower()}">{route.method}</span>'
         f"<code>{escape(route.template)}</code></h3>",
         f"<p>{escape(route.summary)}. {_prose(route.description)}</p>",
-        f"<pre><code>{escape(curl(route))}</code></pre>",
+        f"<pre class=call><code>{escape(curl(route))}</code></pre>",
     ]
     if route.query:
         parts.append("<h4>Parameters</h4>" + _table([_parameter_row(item) for item in route.query]))
@@ -151,13 +164,21 @@ def _fields(schema: dict[str, Any], document: dict[str, Any]) -> str:
     for position, name in enumerate(seen):
         component = document["components"]["schemas"][name]
         rows = [
-            f"<td><code>{field}</code></td><td>{escape(_kind(kind))}</td>"
-            f"<td>{'always' if field in component['required'] else 'optional'}</td>"
-            for field, kind in component["properties"].items()
+            _field_row(field, kind, field in component["required"]) for field, kind in component["properties"].items()
         ]
         title = f"<code>{name}</code>: " if position or schema.get("type") == "array" else ""
         parts.append(f"<p>{title}{_prose(component['description'])}</p>{_table(rows)}")
     return "\n".join(parts)
+
+
+def _field_row(name: str, schema: dict[str, Any], always: bool) -> str:
+    remark = "" if always else "<small>optional</small>"
+    if "default" in schema:
+        remark = f"<small>default: {escape(json.dumps(schema['default']))}</small>"
+    return (
+        f"<td><code>{name}</code></td><td>{escape(_kind(schema))} {remark}</td>"
+        f"<td>{_prose(schema.get('description', ''))}</td>"
+    )
 
 
 def _kind(schema: dict[str, Any]) -> str:

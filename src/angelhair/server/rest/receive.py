@@ -5,6 +5,7 @@ from __future__ import annotations
 from angelhair import limits
 from angelhair.model import Ask, Delivery
 from angelhair.server.http.messages import Request, Response, json_response
+from angelhair.server.polling import Patience
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import content_type_in, origin_of, text_or_bytes
 from angelhair.server.rest.queues import NO_STORE
@@ -23,10 +24,11 @@ PARAMETERS = query.parameters(
 async def receive(service: Service, request: Request, queue: str, batch: str) -> Response:
     given = query.read(request.query, PARAMETERS)
     ask = Ask(query.BATCH.value(batch), given.get("visibility"))
-    wait_seconds = given.get("wait", 0) / 1000
     # A client that leaves while it waits would take a message along that nobody sees until its visibility is over.
-    request.ends_with_client = wait_seconds > 0
-    deliveries = await service.receive(ACCOUNT, queue, ask, wait_seconds)
+    wait_seconds = 0 if request.client_left else given.get("wait", 0) / 1000
+    patience = Patience()
+    request.on_leave = patience.end
+    deliveries = await service.receive(ACCOUNT, queue, ask, wait_seconds, patience)
     return json_response(200, shapes.Received([_delivered(delivery) for delivery in deliveries]), NO_STORE)
 
 

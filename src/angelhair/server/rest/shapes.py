@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from angelhair import limits
-from angelhair.server.rest.query import DUE_PATTERN, NAME_PATTERN, RECEIPT_PATTERN
+from angelhair.server.rest.patterns import DUE_PATTERN, NAME_PATTERN, RECEIPT_PATTERN
 
 _LONGEST = limits.DURATION_MAXIMUM_MS // 1000
 
@@ -34,13 +34,33 @@ class Shape(Struct, forbid_unknown_fields=True):
 
     beyond: ClassVar[dict[str, Any]] = {}
     """What the published schema says beyond the fields."""
+    meanings: ClassVar[dict[str, str]] = {}
+    """And of fields."""
 
 
 # --- queues -----------------------------------------------------------------------------------------------------------
 
 
+SETTINGS = {
+    "kind": "The only one there is.",
+    "bucket_size": "Messages that are stored, settled and dropped together. Fixed for life.",
+    "lanes": "Independent sequences; more let several servers put at once. Order is kept within a lane only.",
+    "visibility_timeout": "For how long a delivered message is hidden from others.",
+    "repair_timeout": "How long an id that was never written may hold up the settling of its bucket.",
+    "delay": "How long a message that brings no delay of its own is hidden at first.",
+    "retention": "After this a message that nobody acked expires; null: never.",
+    "max_deliveries": "After so many a message goes to the dead-letter queue; null: it goes round for ever.",
+    "dead_letter_queue": "Where it goes; a queue like any other.",
+    "history": "For how long what is settled stays readable.",
+    "archive": "Keep it also until an archive has it.",
+    "dedup_window": "For how long an idempotency key is remembered.",
+}
+
+
 class Changes(Shape):
     """Settings that can change while a queue is in use. What is left out stays, or has its default in a new queue."""
+
+    meanings = SETTINGS
 
     lanes: Annotated[int, Meta(ge=1, le=limits.LANES_MAXIMUM)] | UnsetType = UNSET
     visibility_timeout: Seconds | UnsetType = UNSET
@@ -62,7 +82,9 @@ class NewQueue(Changes):
 
 
 class Settings(Shape):
-    """All settings of a queue. `retention`: null keeps messages for ever."""
+    """All settings of a queue."""
+
+    meanings = SETTINGS
 
     kind: Literal["bucketed"]
     bucket_size: int
@@ -360,9 +382,11 @@ class About(Shape):
 
 
 class Error(Shape):
-    """Every refusal has this shape. `field` names what is wrong in the request, where one thing is."""
+    """Every refusal has this shape. `field` names what is wrong in the request, where one thing is; `differing` the
+    settings that a queue that exists has other values of."""
 
     code: str
     message: str
     request_id: str
     field: str | UnsetType = UNSET
+    differing: list[str] | UnsetType = UNSET

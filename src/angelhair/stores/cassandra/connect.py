@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -39,7 +40,18 @@ HEARTBEAT_SECONDS = 5
 SCHEMA_AGREEMENT_SECONDS = 60
 """How long a schema change waits until every node has it. Nodes that are busy take longer than the driver's ten."""
 
+USUAL_NEWS = ("Downgrading core protocol version", "Using datacenter")
+"""How the driver's log lines begin that come several times at every start and ask nobody to do anything."""
+
 Result = TypeVar("Result")
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith(USUAL_NEWS)
+
+
+for _name in ("cassandra.cluster", "cassandra.policies"):
+    logging.getLogger(_name).addFilter(_is_news)
 
 
 async def open_store(settings: CassandraSettings, clock: Clock | None = None) -> CassandraStore:
@@ -47,7 +59,7 @@ async def open_store(settings: CassandraSettings, clock: Clock | None = None) ->
     `Unavailable` when it cannot be reached."""
 
     def prepare(session: Session, home: str) -> list[str]:
-        copies = _copies(session, settings.keyspace, home)
+        copies = copies_of(session, settings.keyspace, home)
         check_version(session, settings.keyspace)
         check_electorate(session, settings, home, copies)
         return copies_warnings(home, copies) + inspect_nodes(session, clock or SystemClock())
@@ -73,24 +85,25 @@ async def create_keyspace(settings: CassandraSettings, replication: Replication 
             f"{{'class': 'NetworkTopologyStrategy', {options}}} AND durable_writes = true",
             timeout=SCHEMA_TIMEOUT_SECONDS,
         )
-        return copies_warnings(home, _copies(session, settings.keyspace, home))
+        return copies_warnings(home, copies_of(session, settings.keyspace, home))
 
-    return await _with_session(settings, create)
+    return await with_session(settings, create)
 
 
 async def bootstrap(settings: CassandraSettings) -> list[str]:
     """Creates the schema, or brings an older one forward, and settles the electorate. Returns warnings."""
 
     def create(session: Session, home: str) -> list[str]:
-        copies = _copies(session, settings.keyspace, home)
+        copies = copies_of(session, settings.keyspace, home)
         bring_forward(session, settings.keyspace)
         check_electorate(session, settings, home, copies)
         return copies_warnings(home, copies)
 
-    return await _with_session(settings, create)
+    return await with_session(settings, create)
 
 
-async def _with_session(settings: CassandraSettings, work: Callable[[Session, str], Result]) -> Result:
+async def with_session(settings: CassandraSettings, work: Callable[[Session, str], Result]) -> Result:
+    """Runs blocking work, which is handed a session and the home data centre, on a connection of its own."""
     cluster = _cluster(settings)
     try:
         session, home = await _reached(lambda: _connect(cluster, settings))
@@ -185,7 +198,7 @@ def _nodes_in(session: Session, data_centre: str) -> int:
     return sum(host.datacenter == data_centre for host in session.cluster.metadata.all_hosts())
 
 
-def _copies(session: Session, keyspace: str, home: str) -> Mapping[str, int]:
+def copies_of(session: Session, keyspace: str, home: str) -> Mapping[str, int]:
     """How many replicas the keyspace has in each data centre."""
     row = session.execute(
         "SELECT replication, durable_writes FROM system_schema.keyspaces WHERE keyspace_name = %s", (keyspace,)

@@ -14,7 +14,7 @@ from cassandra.protocol import ErrorMessage
 
 from angelhair.clock import Clock, SystemClock
 from angelhair.errors import StoreRefused
-from angelhair.stores.cassandra.connect import _copies, _with_session
+from angelhair.stores.cassandra.connect import copies_of, with_session
 from angelhair.stores.cassandra.electorate import HOME_NAME, SERIAL_NAME, copies_warnings, levels_overlap
 from angelhair.stores.cassandra.inspection import clock_warnings, settings_warnings, version_warnings
 from angelhair.stores.cassandra.schema import check_version, read_meta, read_version
@@ -35,13 +35,13 @@ async def examine(settings: CassandraSettings, clock: Clock | None = None) -> li
     def work(session: Session, home: str) -> list[Finding]:
         return [*_keyspace(session, settings, home), *_nodes(session, clock or SystemClock())]
 
-    return await _with_session(settings, work)
+    return await with_session(settings, work)
 
 
 def _keyspace(session: Session, settings: CassandraSettings, home: str) -> Iterator[Finding]:
     copies: Mapping[str, int] | None = None
     try:
-        copies = _copies(session, settings.keyspace, home)
+        copies = copies_of(session, settings.keyspace, home)
         said = ", ".join(f"{count} in {data_centre}" for data_centre, count in sorted(copies.items()))
         yield Finding("replication", tuple(copies_warnings(home, copies)), f"copies: {said}")
     except StoreRefused as error:
