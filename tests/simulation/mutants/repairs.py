@@ -7,14 +7,21 @@ FINISH_FLAGS = "expect_flags={'final': 1, 'finished': None, 'admitted': findings
 
 REPAIRS = (
     Mutant(
+        "one ack counted as two",
+        "A server counts more messages of a bucket as settled than it has settled.",
+        "A1",
+        (Patch("bucketed.ack.ack", "count_acked(bucket, len(batch))", "count_acked(bucket, len(batch) + 1)"),),
+        ("total_queue", "drains"),
+    ),
+    Mutant(
         "bucket finished with one message left",
         "Counting how far consumers are with a full bucket, repair counts one message too few.",
         "A1",
         (
             Patch(
                 "bucketed.repair._look_into",
-                "if len(settled) == lane.settings.bucket_size:",
-                "if len(settled) >= lane.settings.bucket_size - 1:",
+                "if settled == size:",
+                "if settled >= size - 1:",
             ),
         ),
         ("total_queue", "drains"),

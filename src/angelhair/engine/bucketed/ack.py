@@ -36,6 +36,8 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
             for bucket, batch in batches
         ]
         for (bucket, batch), outcome in zip(batches, await change_settled(lane.store, changes), strict=True):
+            if isinstance(outcome, Applied):
+                lane.view.count_acked(bucket, len(batch))
             acked = {receipt.number: receipt.delivery for receipt in batch}
             for receipt in [receipt for receipt in pending[bucket] if receipt.number in acked]:
                 if isinstance(outcome, Applied):

@@ -93,11 +93,13 @@ class OpenBucket:
     """Since when, on our own clock, the sequence was seen beyond this bucket."""
     stale: bool = False
     """Others claim here too: what was read is to be read again."""
+    plain: int = 0
+    """Bodies that were met, each under an id of its own and without a key."""
 
 
 @dataclass(slots=True)
 class LaneView:
-    """What one server remembers of one lane. All of it may be wrong."""
+    """What one server remembers of one lane. All of it may be wrong but `finished`, `full` and `acked` (R4)."""
 
     next_id: int | None = None
     open: dict[int, OpenBucket] = field(default_factory=dict)
@@ -110,7 +112,12 @@ class LaneView:
     scheduled: dict[int, int] = field(default_factory=dict)
     """The earliest entry of each bucket in `due`; later ones are made when it fires."""
     finished: OrderedDict[int, None] = field(default_factory=OrderedDict)
-    """Buckets above the repair mark known to be finished. The one memory that cannot go stale (R4)."""
+    """Buckets above the repair mark known to be finished."""
+    full: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    """Buckets that were seen with a body under every id and no key among them: bodies do not change, and none can come
+    late, so that repair needs to know no more of them than how many are settled."""
+    acked: OrderedDict[int, int] = field(default_factory=OrderedDict)
+    """By bucket: how many of its messages were settled by acks of this server, each of them for good."""
     watched: OrderedDict[int, tuple[int, int]] = field(default_factory=OrderedDict)
     """By id: the revision seen, and since when on our own clock it has not changed (R5)."""
     exhausted: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -171,6 +178,18 @@ class LaneView:
         if len(self.finished) > limits.WATCHED_ROWS:
             self.finished.popitem(last=False)
         self.scheduled.pop(bucket, None)
+        self.full.pop(bucket, None)
+        self.acked.pop(bucket, None)
+
+    def remember_full(self, bucket: int) -> None:
+        self.full[bucket] = None
+        if len(self.full) > limits.FULL_BUCKETS:
+            self.full.popitem(last=False)
+
+    def count_acked(self, bucket: int, messages: int) -> None:
+        self.acked[bucket] = self.acked.pop(bucket, 0) + messages
+        if len(self.acked) > limits.FULL_BUCKETS:
+            self.acked.popitem(last=False)
 
     def reopen(self, bucket: int) -> None:
         """Forgets what was read of a bucket, so that it is read again from the beginning."""

@@ -27,7 +27,7 @@ from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.examine import LIGHT, MOVING, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
-from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
+from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value, Values
 from angelhair.errors import StoreError
 
 
@@ -50,14 +50,6 @@ class RepairMemory:
     """By value of the reader mark: since when, on our own clock, it has stood there or above."""
     low: dict[int, LowBucket] = field(default_factory=dict)
     """The lowest unfinished buckets, and when to look into each again."""
-    full: OrderedDict[int, None] = field(default_factory=OrderedDict)
-    """Buckets that were seen with a body under every id and no key among them. Bodies do not change, so that of these
-    only the states have to be read from then on."""
-
-    def remember_full(self, bucket: int) -> None:
-        self.full[bucket] = None
-        if len(self.full) > limits.FULL_BUCKETS:
-            self.full.popitem(last=False)
 
 
 async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment) -> bool:
@@ -73,7 +65,7 @@ async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     last = min(marks.reader, marks.settled + limits.FINAL_BUCKETS)
     ready = max(marks.settled, min(waited, last))
     if ready < last:
-        ready = await _full_up_to(lane, memory, max(ready, marks.final), last)
+        ready = await _full_up_to(lane, max(ready, marks.final), last)
     if ready <= marks.settled:
         return False
     buckets = range(marks.settled, ready)
@@ -81,7 +73,7 @@ async def make_final(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     if ready > marks.final and not await raise_mark(lane, "final", marks.final, ready):
         return False
     for bucket in buckets:
-        await _admit_missing(lane, marks, memory, bucket, now)
+        await _admit_missing(lane, marks, bucket, now)
     return await raise_mark(lane, "settled", marks.settled, ready) and ready < marks.reader
 
 
@@ -108,18 +100,18 @@ async def close_expired(lane: Lane, marks: Marks, now: Moment, trusted: bool) ->
     return await raise_mark(lane, "reader", marks.reader, marks.reader + 1)
 
 
-async def _full_up_to(lane: Lane, memory: RepairMemory, first: int, last: int) -> int:
+async def _full_up_to(lane: Lane, first: int, last: int) -> int:
     """The first bucket from `first` on that has an id missing: the full ones before it need no patience."""
-    buckets = range(first, last)
-    if not buckets:
-        return first
+    unknown = [bucket for bucket in range(first, last) if bucket not in lane.view.full]
+    if not unknown:
+        return last
     size = lane.settings.bucket_size
-    found = await lane.store.read([Span(lane.bodies(bucket), columns=("enqueued_at", "keyed")) for bucket in buckets])
-    for bucket, bodies in zip(buckets, found, strict=True):
+    found = await lane.store.read([Span(lane.bodies(bucket), columns=("enqueued_at", "keyed")) for bucket in unknown])
+    for bucket, bodies in zip(unknown, found, strict=True):
         if len(bodies.rows) < size:
             return bucket
         if all(row.values.get("keyed") is None for row in bodies.rows):
-            memory.remember_full(bucket)
+            lane.view.remember_full(bucket)
     return last
 
 
@@ -130,11 +122,13 @@ async def _set_flags(lane: Lane, buckets: range) -> None:
             raise outcome
 
 
-async def _admit_missing(lane: Lane, marks: Marks, memory: RepairMemory, bucket: int, now: Moment) -> None:
+async def _admit_missing(lane: Lane, marks: Marks, bucket: int, now: Moment) -> None:
     """Step 3; also arms the bucket, so that somebody looks into it as long as it is not finished."""
     await wake.arm(lane, [(limits.LOOK_AGAIN_MS, bucket)])
-    if bucket in memory.full and len((await _settlements(lane, bucket)).rows) == lane.settings.bucket_size:
-        return
+    if bucket in lane.view.full:
+        size = lane.settings.bucket_size
+        if lane.view.acked.get(bucket) == size or len((await _settlements(lane, bucket)).rows) == size:
+            return
     findings = await examine(lane, marks, bucket, expiring=False)
     arrivals = [Arrival(*item) for item in findings.unadmitted]
     if arrivals:
@@ -146,7 +140,6 @@ async def finish_low(lane: Lane, marks: Marks, memory: RepairMemory, now: Moment
     repair, busy = await _pass_finished(lane, marks, memory)
     for bucket in [bucket for bucket in memory.low if bucket < repair]:
         del memory.low[bucket]
-        memory.full.pop(bucket, None)
     looked = 0
     bucket = repair
     while bucket < marks.settled and looked < limits.LOW_BUCKETS:
@@ -198,17 +191,27 @@ async def _look_into(
 ) -> tuple[Findings, bool]:
     """A visit, or less: while consumers settle what a full bucket holds, counting how far they are will do."""
     last = memory.low.get(bucket)
-    if bucket in memory.full and (last is None or last.looks % limits.COUNTING_LOOKS):
-        states = await _settlements(lane, bucket)
-        settled = [row.key for row in states.rows if row.values.get("settled") not in (None, MOVING)]
-        findings = Findings(states.flags, settled=len(settled))
-        if len(settled) == lane.settings.bucket_size:
-            for number in settled if lane.view.watched else ():
-                lane.view.watched.pop(int(number), None)
+    if bucket in lane.view.full and (last is None or last.looks % limits.COUNTING_LOOKS):
+        size = lane.settings.bucket_size
+        flags, settled = await _settled(lane, bucket, size)
+        findings = Findings(flags, settled=settled)
+        if settled == size:
             return findings, await _finish_if_done(lane, marks, bucket, findings, now, expiring)
-        if last is None or len(settled) > last.settled:
+        if last is None or settled > last.settled:
             return findings, False
     return await visit(lane, marks, bucket, now, expiring)
+
+
+async def _settled(lane: Lane, bucket: int, size: int) -> tuple[Values, int]:
+    """The flags of a full bucket, and how many of its messages are settled."""
+    if lane.view.acked.get(bucket) == size:
+        (head,) = await lane.store.read([Span(lane.states(bucket), -1, -1)])
+        return head.flags, size
+    states = await _settlements(lane, bucket)
+    settled = [int(row.key) for row in states.rows if row.values.get("settled") not in (None, MOVING)]
+    for number in settled if lane.view.watched else ():
+        lane.view.watched.pop(number, None)
+    return states.flags, len(settled)
 
 
 async def _settlements(lane: Lane, bucket: int) -> Slice:

@@ -26,8 +26,8 @@ LOG_SIZE_LIMIT_BYTES = 64 * 1024 * 1024
 CHECKPOINT_PAGES = 4_000
 """16 MiB of log. A checkpoint then takes some 30 ms, and a restart after kill -9 reads that much at most."""
 
-STATEMENT_CACHE = 500
-"""Prepared statements kept per connection: about ten shapes of rows in nine tables, in five lengths each."""
+STATEMENT_CACHE = 1_000
+"""Prepared statements kept per connection: about ten shapes of rows in nine tables, in nine lengths each."""
 
 _SYNCHRONOUS = {"normal": 1, "full": 2}
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from angelhair.engine.store import Table
 from angelhair.stores.sqlite.layout import EXPIRES, KEY, PARTITION, flags_of, quoted
 
-LENGTHS = (256, 64, 16, 4, 1)
+LENGTHS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
 """The numbers of rows for which a statement is prepared; a longer list is cut into these. The longest keeps the text
 below the 16 KiB that the driver's statement cache takes, and its parameters far below SQLite's 32,766."""
 
