@@ -93,8 +93,8 @@ class OpenBucket:
     """Since when, on our own clock, the sequence was seen beyond this bucket."""
     stale: bool = False
     """Others claim here too: what was read is to be read again."""
-    plain: int = 0
-    """Bodies that were met, each under an id of its own and without a key."""
+    plain: set[int] = field(default_factory=set)
+    """Ids under which a body without a key was met."""
 
 
 @dataclass(slots=True)

@@ -105,7 +105,8 @@ def _take_in(
         if number > expected:
             opened.gaps.append((expected, number - 1))
         expected = number + 1
-        opened.plain += row.values.get("keyed") is None
+        if row.values.get("keyed") is None:
+            opened.plain.add(number)
         if not is_over(lane, marks, number, row.values, now, expiring):
             taken += _take_row(lane, bucket, opened, row, now)
     # Without a limit in the way the rest of the span was looked for and is not there.
@@ -164,7 +165,7 @@ async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:
         since_ms = opened.passed_since_ms
         if opened.gaps and (since_ms is None or now.monotonic_ms - since_ms < limits.CLOSE_PATIENCE_MS):
             break
-        if opened.plain == lane.settings.bucket_size:
+        if len(opened.plain) == lane.settings.bucket_size:
             lane.view.remember_full(reader)
         reader += 1
     if reader == marks.reader:
