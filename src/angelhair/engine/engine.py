@@ -26,7 +26,7 @@ from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import end_lane
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
-from angelhair.engine.puts import Reservation, put_reserved, put_together
+from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import JoiningStore, Store, joining
@@ -110,9 +110,9 @@ class Engine:
     async def put_group(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """As `put`, for messages that were checked already."""
         put = None if self.joined is None else await self._put_together(account, name, messages, self.joined)
-        if isinstance(put, list):
-            return put
-        return await self.put_reserved(put or await self.reserve(account, name, len(messages)), messages)
+        if put is None:
+            return await self.put_reserved(await self.reserve(account, name, len(messages)), messages)
+        return put if isinstance(put, list) else await perhaps_landed(self.put_reserved(put, messages))
 
     async def _put_together(
         self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore

@@ -78,6 +78,15 @@ async def put_together(
     return [outcomes[index] for index in range(len(messages))]
 
 
+async def perhaps_landed(writing: Awaitable[list[PutOutcome]]) -> list[PutOutcome]:
+    """What becomes of messages that may have been written before: of none can it be said that it did not happen."""
+    try:
+        outcomes = await writing
+    except Unavailable as error:
+        raise OutcomeUnknown(str(error)) from error
+    return [OutcomeUnknown(str(outcome)) if isinstance(outcome, Unavailable) else outcome for outcome in outcomes]
+
+
 async def _put_plain(
     lane: Lane,
     items: list[tuple[int, Placed]],

@@ -21,7 +21,11 @@ async def change_settled(store: Store, changes: Sequence[Change]) -> list[Change
     for _ in range(limits.SETTLE_ATTEMPTS):
         if not unknown:
             break
-        again = await store.change([changes[index] for index in unknown])
+        try:
+            again = await store.change([changes[index] for index in unknown])
+        except StoreError:
+            # The store was closed meanwhile: what was unknown stays so.
+            break
         for index, outcome in zip(unknown, again, strict=True):
             # An earlier try may still have landed: "did not happen" would be a lie now.
             outcomes[index] = OutcomeUnknown(str(outcome)) if isinstance(outcome, Unavailable) else outcome

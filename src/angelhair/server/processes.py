@@ -102,6 +102,9 @@ class _Processes:
             pid = os.fork()
             if pid:
                 self._children[pid] = place
+                if self._stopping:
+                    # The signal came just before the mask: this one was not there to be told.
+                    os.kill(pid, signal.SIGTERM)
                 return pid
             for number in SIGNALS:
                 signal.signal(number, signal.SIG_DFL)

@@ -172,8 +172,11 @@ async def write_together(
     outcome, slices = await store.together(Together(change, writes, [Span(lane.pointers)]))
     if isinstance(outcome, OutcomeUnknown):
         # The same reservation again decides it, if the ids are still ours. The rows may or may not be there.
-        again = await change_one(store, change)
         lane.view.next_id = None
+        try:
+            again = await change_one(store, change)
+        except StoreError:
+            raise outcome from None
         if isinstance(again, StoreError) or not _is_ours(again, first, len(messages), attempt):
             raise outcome
         return first

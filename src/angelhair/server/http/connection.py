@@ -323,7 +323,8 @@ class Connection(asyncio.Protocol):
 
     def _close(self) -> None:
         self._closing = True
-        self.deadline = None
+        if not self._paused:
+            self.deadline = None
         self._server.flush()
         if not self._transport.is_closing():
             self._transport.close()

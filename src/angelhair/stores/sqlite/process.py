@@ -69,7 +69,8 @@ class WriterProcess(Writer):
                 self._starting = self._loop.create_task(self._restart())
             return
         try:
-            payload = self._encoder.encode([call for call, _ in jobs])
+            # All that may fail comes before the first of them is counted as sent: answers come in the order of calls.
+            frame = wire.framed(self._encoder.encode([call for call, _ in jobs]))
         except Exception as error:  # noqa: BLE001  a value that cannot cross is its call's mistake, and no other's
             if len(jobs) == 1:
                 settle([(jobs[0][1], error)])
@@ -77,7 +78,7 @@ class WriterProcess(Writer):
                 for job in jobs:
                     self._carry([job])
             return
-        self._child.send(payload, jobs)
+        self._child.send(frame, jobs)
 
     def _lost(self, child: _Child) -> None:
         if self._child is child:
@@ -130,14 +131,14 @@ class _Child(asyncio.Protocol):
         self._transport.write(opening)
         await self._opened
 
-    def send(self, payload: bytes, jobs: list[Job]) -> None:
+    def send(self, frame: bytes, jobs: list[Job]) -> None:
         assert self._transport is not None
         if self._transport.is_closing():
             # It has just ended, and `connection_lost` is about to be called: nothing of this was sent.
             _fail(jobs, Unavailable(ENDED))
         else:
             self._under_way += jobs
-            self._transport.write(wire.framed(payload))
+            self._transport.write(frame)
 
     async def stop(self) -> None:
         """What was sent is done first."""
@@ -157,10 +158,8 @@ class _Child(asyncio.Protocol):
                 settle([(self._under_way.popleft()[1], result) for result in said])
             elif isinstance(said, wire.Line):
                 logging.getLogger(said.logger).log(said.level, "%s", said.text)
-            elif said is None:
-                self._opened.set_result(None)
-            else:
-                self._opened.set_exception(said)
+            elif not self._opened.done():  # whoever opened it may have given up
+                settle([(self._opened, [] if said is None else said)])
 
     def connection_lost(self, exception: Exception | None) -> None:
         if not self._opened.done():
