@@ -115,7 +115,7 @@ simulate: setup ## SEEDS=n simulated worlds full of faults (default 2000)
 prove: setup need-java ## the long proofs, which take hours; writes a dated report under docs/proof
 	@$(BIN)/python -m bench.prove $(ARGS)
 
-bench: setup ## how many messages a second; writes a dated report under docs/benchmarks
+bench: setup need-java ## how many messages a second, and every bar; writes a dated report under docs/benchmarks
 	@$(BIN)/python -m bench $(ARGS)
 
 cassandra: setup need-java ## NODES=n real Cassandra nodes (1 or 3) on 127.0.0.x, until interrupted

@@ -1,4 +1,4 @@
-"""`python -m bench`: rates on SQLite and on one Cassandra node, with durable confirmations or not at all.
+"""`python -m bench`: every rate and every bar, with durable confirmations or not at all; writes one dated report.
 
 Take the ratios, not the figures: both sides of a ratio were measured in the same minute on the same machine.
 """
@@ -6,121 +6,118 @@ Take the ratios, not the figures: both sides of a ratio were measured in the sam
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
 import sys
-import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import apsw
-
-from angelhair.stores.sqlite import open_store
 from bench import here
-from bench.rates import ROUNDS, Rate, measure
-from tests.costs.clients import BODY, CLIENTS
+from bench.engine import cassandra_engine_section, sqlite_engine_section
+from bench.over_cassandra import cassandra_section
+from bench.over_http import embedded_section
+from bench.several_servers import servers_section
+from bench.sheet import BAR_HEADINGS, Section, Unsafe, duration, table
+from bench.sustained import sustained_section
 
-SQLITE_MESSAGES = 8_000
-CASSANDRA_MESSAGES = 1_920
-"""A round of each verb; so that each store takes well under a minute."""
-
-CASSANDRA_ADDRESS = 61
-"""Away from the clusters of the tests and proofs."""
-
-
-class Unsafe(Exception):
-    """What would be measured is not what is promised."""
-
-
-async def on_sqlite(messages: int) -> list[Rate]:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "bench.db"
-        # `open_store` insists on synchronous=FULL and reads it back; it refuses a SQLite that does not keep it.
-        store = await open_store(path, durability="full")
-        try:
-            with apsw.Connection(str(path)) as connection:
-                if connection.pragma("journal_mode") != "wal":
-                    raise Unsafe("SQLite: the file is not in write-ahead mode")
-            return await measure(store, messages)
-        finally:
-            await store.close()
-
-
-async def on_cassandra(messages: int) -> list[Rate]:
-    from cluster import CassandraCluster
-    from cluster.testing import fresh_store
-
-    logging.getLogger("cassandra").setLevel(logging.CRITICAL)
-    cluster = CassandraCluster(1, first_address=CASSANDRA_ADDRESS, commitlog_sync="batch")
-    await asyncio.to_thread(cluster.start)
-    try:
-        store = await fresh_store(cluster)
-        try:
-            # What the nodes themselves say of their commit log, among other dangers.
-            unsafe = [warning for warning in store.warnings if "commitlog_sync" in warning or "inspected" in warning]
-            if unsafe:
-                raise Unsafe(f"Cassandra: {'; '.join(unsafe)}")
-            return await measure(store, messages)
-        finally:
-            await store.close()
-    finally:
-        await asyncio.to_thread(cluster.stop)
-
-
-STORES = {
-    "SQLite": (on_sqlite, SQLITE_MESSAGES, "write-ahead log, synchronous=FULL, read back"),
-    "Cassandra": (on_cassandra, CASSANDRA_MESSAGES, "one node, commitlog_sync: batch, read back"),
+PARTS: Mapping[str, Callable[[bool], Section]] = {
+    "engine-sqlite": sqlite_engine_section,
+    "engine-cassandra": cassandra_engine_section,
+    "embedded": embedded_section,
+    "cassandra": cassandra_section,
+    "servers": servers_section,
+    "sustained": sustained_section,
 }
+"""What can be measured, each with a short way for a trial."""
+
+FOLDER = here.ROOT / "docs" / "benchmarks"
+
+QUIET = 0.5
+"""Programs that want a core before anything is measured, at most; beyond that the figures are others' too."""
 
 
-def table(title: str, settings: str, rates: list[Rate]) -> list[str]:
+class Began(NamedTuple):
+    when: str
+    busy: float
+
+
+def names(text: str) -> list[str]:
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in PARTS:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(PARTS)}")
+    return [name for name in PARTS if name in chosen]
+
+
+def report(sections: Mapping[str, Section], began: Began, stem: str) -> str:
+    """The whole report. Every figure comes from a section."""
+    changed = here.changed_files()
+    missing = [name for name in PARTS if name not in sections]
     lines = [
-        f"## {title}",
+        f"# Benchmarks of {here.commit()}",
         "",
-        f"{settings}; {rates[0].messages:,} messages a verb and round; medians of {ROUNDS} rounds.",
+        f"Written by `make bench`, begun on {began.when}. Take the ratios; [how to read it](README.md).",
         "",
-        "| | messages/s | bare store, same groups | ratio | conditional writes | reads | blind writes |",
-        "|---|---|---|---|---|---|---|",
+        f"- Commit: {here.commit()}" + (f", with {len(changed)} changed files" if changed else ""),
+        f"- Machine: {here.machine()}; before it began, {began.busy:.1f} programs wanted a core",
+        f"- Duration: {duration(sum(section.seconds for section in sections.values()))} ("
+        + ", ".join(f"{name} {duration(section.seconds)}" for name, section in sections.items())
+        + ")",
+        *([f"- Not run: {', '.join(missing)}"] if missing else []),
+        "",
+        *table(BAR_HEADINGS, (bar.row for section in sections.values() for bar in section.bars)),
+        "",
     ]
-    lines += [
-        f"| {rate.verb} | {rate.per_second:,.0f} | {rate.baseline_per_second:,.0f} | "
-        f"{rate.per_second / rate.baseline_per_second:.2f} | {rate.cost.changes:.3f} | {rate.cost.reads:.3f} | "
-        f"{rate.cost.writes:.3f} |"
-        for rate in rates
-    ]
-    return [*lines, ""]
+    for section in sections.values():
+        for line in section.text():
+            for name in section.charts:
+                line = line.replace(f"{{chart:{name}}}", f"![{section.title}]({stem}-{name}.svg)")
+            lines.append(line)
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def write(sections: Mapping[str, Section], began: Began, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{here.today()}-{here.commit()}"
+    for section in sections.values():
+        for name, drawing in section.charts.items():
+            (folder / f"{stem}-{name}.svg").write_text(drawing)
+    path = folder / f"{stem}.md"
+    path.write_text(report(sections, began, stem))
+    return path
+
+
+def measured(chosen: Sequence[str], short: bool) -> dict[str, Section]:
+    sections: dict[str, Section] = {}
+    for name in chosen:
+        began = time.monotonic()
+        print(f"{name}: …", flush=True)
+        section = sections[name] = PARTS[name](short)
+        section.seconds = time.monotonic() - began
+        print("\n".join([*section.text(), *map(str, section.bars), ""]), flush=True)
+    return sections
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--only", choices=[name.lower() for name in STORES])
-    parser.add_argument("--messages", type=int, help="per verb and round, in place of each store's own number")
-    parser.add_argument("--report-folder", type=Path, default=here.ROOT / "docs" / "benchmarks")
+    parser.add_argument("--only", type=names, default=list(PARTS), metavar="PART,…", help=f"of {', '.join(PARTS)}")
+    parser.add_argument("--short", action="store_true", help="a trial of seconds; its figures are not kept")
+    parser.add_argument("--report-folder", type=Path, default=FOLDER)
     options = parser.parse_args()
-    changed = here.changed_files()
-    lines = [
-        f"# Benchmarks of {here.commit()}",
-        "",
-        f"Written by `make bench` on {here.now()}. Take the ratios, not the figures.",
-        "",
-        f"- Commit: {here.commit()}" + (f", with {len(changed)} changed files" if changed else ""),
-        f"- Machine: {here.machine()}",
-        f"- {CLIENTS} clients, one message of {len(BODY)} bytes a request, through batching; background work runs",
-        "",
-    ]
-    for name, (run, messages, settings) in STORES.items():
-        if options.only in (None, name.lower()):
-            try:
-                found = table(name, settings, asyncio.run(run(options.messages or messages)))
-            except Unsafe as refusal:
-                print(refusal, file=sys.stderr)
-                return 1
-            print("\n".join(found), flush=True)
-            lines += found
-    options.report_folder.mkdir(parents=True, exist_ok=True)
-    path = options.report_folder / f"{here.today()}-{here.commit()}.md"
-    path.write_text("\n".join(lines).rstrip("\n") + "\n")
-    print(f"report: {path}")
-    return 0
+    began = Began(here.now(), here.busy())
+    if began.busy > QUIET:
+        print(f"others are busy here ({began.busy:.1f} programs want a core): what follows is worth little", flush=True)
+    try:
+        sections = measured(options.only, options.short)
+    except Unsafe as refusal:
+        print(refusal, file=sys.stderr)
+        return 1
+    if not options.short:
+        print(f"report: {write(sections, began, options.report_folder)}")
+    missed = [bar for section in sections.values() for bar in section.bars if not bar.met]
+    for bar in missed:
+        print(bar, file=sys.stderr)
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

@@ -55,6 +55,11 @@ def machine() -> str:
     )
 
 
+def busy() -> float:
+    """How many programs wanted a core over the last minute, on average: a benchmark wants none beside itself."""
+    return os.getloadavg()[0]
+
+
 def _memory_gigabytes() -> int:
     return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30)
 

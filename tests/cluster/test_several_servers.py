@@ -1,0 +1,216 @@
+"""A1, A12 from outside: whole servers, as anybody starts them, that share one keyspace; and one that is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from angelhair import AsyncClient
+from angelhair.engine import catalog, places
+from angelhair.engine.store import Span
+from angelhair.errors import StaleReceipt, StoreError
+from angelhair.server.service import ACCOUNT
+from angelhair.stores.cassandra import CassandraStore
+from bench.processes import Running, on_cassandra
+from cluster import CassandraCluster
+from cluster.testing import connected_store
+
+SERVERS = 4
+MESSAGES = 240
+BATCH = 10
+
+CLIENTS_EACH = 2
+"""Producers, and as many consumers, at each server."""
+
+PROGRESS = 30
+"""Puts and acks that each server confirms before the kill, and each survivor after it."""
+
+PATIENCE_SECONDS = 60
+"""For what must happen at last: several leases long, however busy the machine is."""
+
+POLL_SECONDS = 0.05
+
+VISIBILITY_SECONDS = 4.0
+"""Shorter than a lease: what the consumers of a killed server held comes back before its background work is taken."""
+
+
+@pytest.fixture(scope="module")
+def servers(cassandra_cluster: CassandraCluster, keyspace: str) -> Iterator[list[Running]]:
+    with on_cassandra(cassandra_cluster.contact_points, keyspace, SERVERS) as running:
+        yield running
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not happened():
+            await asyncio.sleep(POLL_SECONDS)
+
+
+@pytest.mark.parametrize("count", [2, SERVERS])
+def test_a12_in_the_quiet_case_every_message_is_seen_once(servers: list[Running], count: int) -> None:
+    """Producers and consumers at every server at once; nobody dies, no time-out passes."""
+    queue = f"quiet-{uuid.uuid4().hex}"
+    put: Counter[str] = Counter()
+    seen: Counter[str] = Counter()
+    acked = 0
+
+    async def produce(client: AsyncClient, messages: int) -> None:
+        for _ in range(messages // BATCH):
+            for outcome in await client.put_many(queue, [f"{uuid.uuid4()}" for _ in range(BATCH)]):
+                assert outcome.id is not None
+                put[outcome.id] += 1
+
+    async def consume(client: AsyncClient) -> None:
+        nonlocal acked
+        while acked < MESSAGES:
+            given = await client.receive(queue, BATCH, wait=1)
+            seen.update(message.id for message in given)
+            if given:
+                assert await client.ack_many(given) == []
+                acked += len(given)
+
+    async def test() -> None:
+        clients = [AsyncClient(server.url) for server in servers[:count]]
+        await clients[0].create_queue(queue)
+        async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as tasks:
+            for client in clients:
+                tasks.create_task(produce(client, MESSAGES // count))
+                tasks.create_task(consume(client))
+        for client in clients:
+            assert await client.receive(queue, BATCH) == []
+            await client.close()
+
+    asyncio.run(test())
+    assert len(put) == MESSAGES
+    assert seen == put
+
+
+class Load:
+    """Producers and consumers at every server, and what they were told."""
+
+    def __init__(self, queue: str, clients: list[AsyncClient]) -> None:
+        self._queue = queue
+        self._clients = clients
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._producing = True
+        self._consuming = True
+        self.gone: set[int] = set()
+        """Servers that were killed: whoever meets an error there ends."""
+        self.confirmed: list[set[str]] = [set() for _ in clients]
+        """Bodies, by server."""
+        self.received: Counter[str] = Counter()
+        self.acked: list[set[str]] = [set() for _ in clients]
+        self.perhaps_acked: set[str] = set()
+
+    async def __aenter__(self) -> Self:
+        for number, client in enumerate(self._clients):
+            for work in (self._produce, self._consume):
+                for _ in range(CLIENTS_EACH):
+                    self._tasks.add(asyncio.create_task(work(number, client)))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._producing = self._consuming = False
+        outcomes = await asyncio.gather(*self._tasks, return_exceptions=True)
+        if error is None:
+            assert [outcome for outcome in outcomes if outcome is not None] == []
+
+    def stop_producing(self) -> None:
+        self._producing = False
+
+    @property
+    def all_confirmed(self) -> set[str]:
+        return set().union(*self.confirmed)
+
+    @property
+    def settled(self) -> set[str]:
+        return self.perhaps_acked.union(*self.acked)
+
+    async def progress(self, servers: Iterable[int], more: int) -> None:
+        """Waits until each of these has confirmed so many more puts and acks."""
+        servers = list(servers)
+        wanted = [(len(self.confirmed[one]) + more, len(self.acked[one]) + more) for one in servers]
+        await until(
+            lambda: all(
+                len(self.confirmed[one]) >= puts and len(self.acked[one]) >= acks
+                for one, (puts, acks) in zip(servers, wanted, strict=True)
+            )
+        )
+
+    async def _produce(self, number: int, client: AsyncClient) -> None:
+        while self._producing and number not in self.gone:
+            body = uuid.uuid4().hex
+            try:
+                await client.put(self._queue, body)
+                self.confirmed[number].add(body)
+            except StoreError:
+                # Not confirmed: nothing was promised.
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _consume(self, number: int, client: AsyncClient) -> None:
+        while self._consuming and number not in self.gone:
+            try:
+                given = await client.receive(self._queue, BATCH, wait=1)
+            except StoreError:
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            self.received.update(message.text for message in given)
+            for message in given:
+                try:
+                    await client.ack(message)
+                    self.acked[number].add(message.text)
+                except StaleReceipt:
+                    # Too slow, and somebody else has it by now.
+                    continue
+                except StoreError:
+                    self.perhaps_acked.add(message.text)
+
+
+async def lease_holder(store: CassandraStore, queue: str) -> object:
+    found = await catalog.load(store, ACCOUNT, queue)
+    assert found is not None
+    (leases,) = await store.read([Span(places.leases(found.incarnation, 0))])
+    return leases.rows[0].values["holder"] if leases.rows else None
+
+
+def test_a01_a12_one_of_three_killed_under_load(cassandra_cluster: CassandraCluster, keyspace: str) -> None:
+    """kill -9 of the server that does the queue's background work: nothing confirmed is lost, the others go on."""
+
+    async def test(servers: list[Running], store: CassandraStore) -> None:
+        queue = f"killed-{uuid.uuid4().hex}"
+        clients = [AsyncClient(server.url, retry=None) for server in servers]
+        # Who makes a queue is the first to work for it.
+        await clients[0].create_queue(queue, visibility_timeout=VISIBILITY_SECONDS)
+        async with Load(queue, clients) as load:
+            await load.progress(range(len(servers)), PROGRESS)
+            before = await lease_holder(store, queue)
+            assert before is not None
+            servers[0].process.kill()
+            load.gone.add(0)
+            await load.progress(range(1, len(servers)), PROGRESS)
+            load.stop_producing()
+            await until(lambda: load.all_confirmed <= load.settled)
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while await lease_holder(store, queue) == before:
+                    await asyncio.sleep(POLL_SECONDS)
+        for client in clients:
+            await client.close()
+        assert load.all_confirmed <= load.received.keys()
+
+    async def with_store(servers: list[Running]) -> None:
+        store = await connected_store(cassandra_cluster, keyspace)
+        try:
+            await test(servers, store)
+        finally:
+            await store.close()
+
+    with on_cassandra(cassandra_cluster.contact_points, keyspace, 3) as servers:
+        asyncio.run(with_store(servers))
