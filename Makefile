@@ -96,9 +96,11 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 	$(STAGE) "simulator and mutants" $(PYTEST) -n $(WORKERS) tests/simulation
 	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
 
-# One at a time: the nodes of one cluster already share the machine.
+# Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
+# for them come early.
 test-cluster: setup need-java ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
-	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(COVER) -m cassandra tests
+	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(COVER) -n $(WORKERS) \
+	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
 coverage: setup ## joins what the stages just measured; branch coverage of the engine must hold
 	$(STAGE) "coverage: joining the stages" $(BIN)/coverage combine --quiet

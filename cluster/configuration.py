@@ -51,6 +51,7 @@ class NodePlan:
     commitlog_sync: CommitLogSync
     paxos_variant: str
     heap_megabytes: int
+    short_lived: bool
 
     @property
     def log_file(self) -> Path:
@@ -124,6 +125,8 @@ def command_line(plan: NodePlan, java: str, jars: Path) -> list[str]:
         "-XX:+UseSerialGC",  # several nodes share few cores and small heaps: no crew of collector threads for each
         "-XX:+ExitOnOutOfMemoryError",
         "-Xshare:auto",
+        # A node that lives for minutes is gone before an optimizing compiler has earned what it costs.
+        *(["-XX:TieredStopAtLevel=1"] if plan.short_lived else []),
         *opened,
         "-Djdk.attach.allowAttachSelf=true",
         "-Djava.net.preferIPv4Stack=true",

@@ -16,17 +16,28 @@ from angelhair.stores.cassandra import CassandraSettings, CassandraStore, bootst
 from cluster.jars import ComponentMissing
 from cluster.nodes import CassandraCluster
 
+NODES = 3
+
+SECOND_WORKERS_ADDRESS = 101
+"""Where the clusters of further workers begin. Below are those of single tests and of proofs."""
+
+
+def first_address() -> int:
+    """Tests in parallel (pytest -n) have a cluster for each worker: what one kills or freezes is nobody else's."""
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return 1 if number == 0 else SECOND_WORKERS_ADDRESS + NODES * (number - 1)
+
 
 @functools.cache
 def shared_cluster() -> CassandraCluster:
-    """Three nodes, started when first asked for, stopped when the process ends. What is missing on the machine fails
-    the tests in continuous integration and skips them elsewhere."""
+    """Three nodes, started when first asked for, stopped when the tests or the process end. What is missing on the
+    machine fails the tests in continuous integration and skips them elsewhere."""
     import pytest
 
     # A node that is killed on purpose is no news; the driver tells it at length, from threads of its own.
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)
     try:
-        cluster = CassandraCluster(3)
+        cluster = CassandraCluster(NODES, first_address=first_address(), short_lived=True)
     except ComponentMissing as missing:
         if os.environ.get("CI") == "true":
             raise
@@ -34,6 +45,16 @@ def shared_cluster() -> CassandraCluster:
     atexit.register(cluster.stop)
     cluster.start()
     return cluster
+
+
+def stop_shared_cluster() -> None:
+    """Whoever runs tests in parallel does not wait for a worker's process to end by itself."""
+    if shared_cluster.cache_info().currsize:
+        cluster = shared_cluster()
+        shared_cluster.cache_clear()
+        _shared_keyspaces.clear()
+        atexit.unregister(cluster.stop)
+        cluster.stop()
 
 
 def fresh_settings(cluster: CassandraCluster, **changed: Any) -> CassandraSettings:
@@ -51,6 +72,17 @@ async def fresh_keyspace(cluster: CassandraCluster) -> str:
     await create_keyspace(settings)
     await bootstrap(settings)
     return settings.keyspace
+
+
+_shared_keyspaces: list[str] = []
+
+
+async def shared_keyspace() -> str:
+    """One on the shared cluster, for all whose partitions, queues or accounts are their own and whose time is the real
+    one: here any server may bury what another has deleted."""
+    if not _shared_keyspaces:
+        _shared_keyspaces.append(await fresh_keyspace(shared_cluster()))
+    return _shared_keyspaces[0]
 
 
 async def connected_store(cluster: CassandraCluster, keyspace: str, **changed: Any) -> CassandraStore:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(CLUSTER_TESTS):
             item.add_marker(pytest.mark.cassandra)
+
+
+def pytest_sessionfinish() -> None:
+    # Only who started nodes has imported this, and only they need a driver for it.
+    if (testing := sys.modules.get("cluster.testing")) is not None:
+        testing.stop_shared_cluster()

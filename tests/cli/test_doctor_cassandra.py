@@ -8,7 +8,7 @@ import uuid
 import pytest
 
 from cluster import CassandraCluster
-from cluster.testing import fresh_keyspace, shared_cluster
+from cluster.testing import shared_cluster, shared_keyspace
 from tests.cli.command import Angelhair, Said
 
 pytestmark = pytest.mark.cassandra
@@ -22,8 +22,8 @@ def cassandra() -> CassandraCluster:
 
 
 @pytest.fixture(scope="module")
-def keyspace(cassandra: CassandraCluster) -> str:
-    return asyncio.run(fresh_keyspace(cassandra))
+def keyspace() -> str:
+    return asyncio.run(shared_keyspace())
 
 
 def look(cassandra: CassandraCluster, keyspace: str, *more: str, expect: int = 0) -> Said:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from cluster import CassandraCluster
-from cluster.testing import World, connected_store, fresh_keyspace, shared_cluster
+from cluster.testing import World, connected_store, shared_cluster, shared_keyspace
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +18,8 @@ def cassandra_cluster() -> CassandraCluster:
 
 
 @pytest.fixture(scope="session")
-def keyspace(cassandra_cluster: CassandraCluster) -> str:
-    return asyncio.run(fresh_keyspace(cassandra_cluster))
+def keyspace() -> str:
+    return asyncio.run(shared_keyspace())
 
 
 @pytest.fixture

@@ -38,7 +38,9 @@ def test_row_02_a_safe_cluster_gives_no_warning(cassandra_cluster: CassandraClus
 
 
 def test_rows_01_and_02_an_unsafe_node_is_named_with_what_to_change() -> None:
-    with CassandraCluster(1, first_address=11, commitlog_sync="periodic", paxos_variant="v1") as unsafe:
+    with CassandraCluster(
+        1, first_address=11, commitlog_sync="periodic", paxos_variant="v1", short_lived=True
+    ) as unsafe:
         settings = fresh_settings(unsafe)
         created = asyncio.run(create_keyspace(settings))
         found = asyncio.run(with_session(settings, lambda session, _: inspect_nodes(session, SystemClock())))

@@ -140,11 +140,11 @@ def sqlite_process_world(folder: Path) -> Iterator[World]:
 
 @contextmanager
 def cassandra_world(_folder: Path) -> Iterator[World]:
-    from cluster.testing import fresh_store, shared_cluster
+    from cluster.testing import connected_store, shared_cluster, shared_keyspace
 
     @asynccontextmanager
     async def opening() -> AsyncIterator[Store]:
-        store = await fresh_store(shared_cluster())
+        store = await connected_store(shared_cluster(), await shared_keyspace())
         yield store
         await store.close()
 

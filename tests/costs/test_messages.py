@@ -35,8 +35,6 @@ ANSWERED = 0.9
 SETTINGS = QueueSettings(visibility_timeout_ms=600_000)
 """Nothing that a slow machine still holds becomes visible again and is paid for twice."""
 
-_keyspaces: list[str] = []
-
 Opening = Callable[[Path], AbstractAsyncContextManager[Store]]
 
 
@@ -51,12 +49,10 @@ async def on_sqlite(folder: Path) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def on_cassandra(_folder: Path) -> AsyncIterator[Store]:
-    from cluster.testing import connected_store, fresh_keyspace, shared_cluster
+    from cluster.testing import connected_store, shared_cluster, shared_keyspace
 
-    # Schema changes take seconds: the first makes the keyspace, the others find it, and delete what was there.
-    if not _keyspaces:
-        _keyspaces.append(await fresh_keyspace(shared_cluster()))
-    store = await connected_store(shared_cluster(), _keyspaces[0])
+    # Schema changes take seconds: whoever comes first makes the keyspace, the others delete what was there.
+    store = await connected_store(shared_cluster(), await shared_keyspace())
     with contextlib.suppress(QueueNotFound):
         await Server(store).engine.delete_queue(ACCOUNT, QUEUE)
     try:
