@@ -49,10 +49,11 @@ setup: .venv/.ready ## everything for development, in .venv; the command is .ven
 
 serve: .serve/.ready ## a queue service on http://127.0.0.1:9324, from one file; installs only what serving needs
 	@echo "serve: once it is ready, try in another terminal:"
-	@echo "  curl -X PUT http://127.0.0.1:9324/queues/chores"
-	@echo "  curl -X PUT http://127.0.0.1:9324/queues/chores/message -d 'water the plants'"
-	@echo "  curl http://127.0.0.1:9324/queues/chores/messages/10"
+	@echo "  curl -X PUT http://127.0.0.1:9324/queues/hello"
+	@echo "  curl -X PUT http://127.0.0.1:9324/queues/hello/message -d 'hello'"
+	@echo "  curl http://127.0.0.1:9324/queues/hello/messages/10"
 	@echo "  and http://127.0.0.1:9324/docs in a browser; the README goes on from there. Ctrl-C stops it."
+	@echo "  (is the port taken? make serve ARGS='--port 9325')"
 	@.serve/bin/python scripts/run.py serve $(ARGS)
 
 tour: .serve/.ready ## the life of a queue, told and checked step by step

@@ -42,7 +42,7 @@ def main() -> int:
         return 1
     finally:
         connection.close()
-    print(said)
+    print(said.strip())
     return 0 if response.status == http.HTTPStatus.OK else 1
 
 

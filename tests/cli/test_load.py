@@ -11,7 +11,7 @@ import time
 import pytest
 
 from angelhair import Client
-from angelhair.cli.exits import INTERRUPTED
+from angelhair.cli.exits import INTERRUPTED, OUTCOME_UNKNOWN
 from angelhair.cli.load_accounts import Accounts, Durations
 from angelhair.engine import schema
 from tests.cli.command import COMMAND, PATIENCE_SECONDS, Angelhair, environment
@@ -68,6 +68,34 @@ def test_what_is_unknown_is_not_called_lost(angelhair: Angelhair, server: Runnin
     assert (messages["wanted"], messages["sent"], messages["unknown"], messages["lost"]) == (10, 0, 10, 0)
 
 
+def test_what_is_still_in_the_queue_is_not_called_lost(angelhair: Angelhair, client: Client, name: str) -> None:
+    client.create_queue(name, delay=3600)
+    report = angelhair("load", name, "--rate", "20", "--duration", "500ms", "--drain", "100ms", "--json", expect=1).json
+    messages = report["messages"]
+    assert (messages["sent"], messages["received"], messages["lost"], messages["not_seen_yet"]) == (10, 0, 0, 10)
+
+
+def test_a_server_that_cannot_be_asked_leaves_it_open(
+    angelhair: Angelhair, server: RunningServer, queue: str
+) -> None:
+    server.store.next("read", schema.STATES, UNAVAILABLE, times=100_000)
+    said = angelhair("load", queue, "--rate", "20", "--duration", "500ms", "--drain", "100ms", "--retry", "0", "--json",
+                     expect=OUTCOME_UNKNOWN)
+    messages = said.json["messages"]
+    assert (messages["sent"], messages["lost"], messages["not_seen_yet"]) == (10, 0, 10)
+    assert said.err.startswith("angelhair load: unsettled: the server could not be asked: ")
+
+
+def test_a_queue_that_could_not_be_deleted_is_named(
+    angelhair: Angelhair, client: Client, server: RunningServer
+) -> None:
+    server.store.next("change", schema.GRAVES, UNAVAILABLE, times=100_000)
+    said = angelhair("load", *SHORT, "--retry", "0", "--json")
+    assert said.err == f"angelhair load: queue {said.json['queue']}, made for this run, may be left behind\n"
+    server.store.heal()
+    client.delete_queue(said.json["queue"])
+
+
 def test_a_queue_that_is_not_there(angelhair: Angelhair) -> None:
     assert angelhair("load", "nowhere", expect=1).err == "angelhair load: there is no queue 'nowhere'\n"
 
@@ -75,16 +103,18 @@ def test_a_queue_that_is_not_there(angelhair: Angelhair) -> None:
 def test_an_interrupted_run_leaves_no_queue_behind(angelhair: Angelhair, client: Client) -> None:
     with subprocess.Popen(
         [*COMMAND, "load", "--rate", "10", "--duration", "1h"], env=environment(ANGELHAIR_SERVER=angelhair.url),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as running:
         give_up_at = time.monotonic() + PATIENCE_SECONDS
         while not any(client.queue(name).statistics.in_flight or client.pointers(name)[0].next_id
                       for name in client.queues("load-")):
             assert time.monotonic() < give_up_at, "it sends nothing"
         running.send_signal(signal.SIGINT)
-        assert running.stderr is not None
-        said = running.stderr.read()
-    assert (running.returncode, said) == (INTERRUPTED, b"")
+        said, complaint = running.communicate()
+    assert (running.returncode, complaint) == (INTERRUPTED, "")
+    report = dict(line.split("\t") for line in said.splitlines())
+    assert int(report["messages sent"]) >= int(report["messages acked"]) >= 0
+    assert report["messages wanted"] == "36000"
     assert list(client.queues("load-")) == []
 
 
@@ -107,9 +137,11 @@ def test_lost_doubled_and_unknown_are_told_apart() -> None:
         accounts.acked(number)
     accounts.foreign()
     assert accounts.summary() == {
-        "wanted": 5, "sent": 3, "unknown": 1, "refused": 1, "received": 3, "acked": 2, "lost": 1, "not_acked": 1,
-        "doubled": 1, "foreign": 1,
+        "wanted": 5, "sent": 3, "unknown": 1, "refused": 1, "received": 3, "acked": 2, "lost": 0,
+        "not_seen_yet": 1, "not_acked": 1, "doubled": 1, "foreign": 1,
     }
+    accounts.drained = True
+    assert (accounts.lost, accounts.not_seen) == (1, 0), "the queue is empty: it will not come"
     assert not accounts.settled
     accounts.acked(1)
     assert not accounts.settled, "an unknown one that came does not stand in for one that is lost"

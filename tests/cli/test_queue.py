@@ -72,12 +72,29 @@ def test_list_by_prefix_short_and_long(angelhair: Angelhair, client: Client, nam
 def test_show(angelhair: Angelhair, client: Client, queue: str) -> None:
     client.put(queue, b"x")
     shown = angelhair("queue", "show", queue, "--json").json
-    assert set(shown) == {"name", "kind", "settings", "changeable", "fixed", "statistics", "created_at", "changed_at"}
+    assert set(shown) == {"name", "kind", "settings", "changeable", "fixed", "warnings", "statistics", "created_at",
+                          "changed_at"}
     assert shown["statistics"]["visible"] == 1
     assert shown["created_at"].endswith("Z")
     rows = {row[0]: row[1:] for row in angelhair("queue", "show", queue).rows}
     assert rows["bucket_size"] == ["1000", "fixed"]
     assert rows["visible"] == ["1", "-"]
+    assert (shown["warnings"], "warning" in rows) == ([], False)
+
+
+def test_a_dead_letter_queue_that_is_not_there_is_said(angelhair: Angelhair, client: Client, queue: str) -> None:
+    warning = f"there is no queue {queue}-dead, the dead_letter_queue: max_deliveries does nothing until it is made"
+    for settings, said in (
+        ({"max_deliveries": 3}, ["max_deliveries does nothing without a dead_letter_queue"]),
+        ({"dead_letter_queue": f"{queue}-dead"}, [warning]),
+        ({"max_deliveries": None}, ["dead_letter_queue does nothing without max_deliveries"]),
+    ):
+        client.change_queue(queue, **settings)
+        assert angelhair("queue", "show", queue, "--json").json["warnings"] == said
+    client.change_queue(queue, max_deliveries=3)
+    assert ["warning", warning, "-"] in angelhair("queue", "show", queue).rows
+    client.create_queue(f"{queue}-dead")
+    assert client.queue(queue).warnings == ()
 
 
 def test_a_queue_that_is_not_there(angelhair: Angelhair, name: str) -> None:

@@ -88,7 +88,12 @@ def test_the_list_of_commands_needs_none_of_them() -> None:
         (["get"], "angelhair get: the following arguments are required: QUEUE; see angelhair get --help"),
         (["get", "q", "-n", "0"], "angelhair get: argument --count/-n: '0' is not a whole number between 1 and 1000; "
          "see angelhair get --help"),
-        (["get", "q", "--vis", "3"], "angelhair: unrecognized arguments: --vis 3; see angelhair --help"),
+        (["get", "q", "--vis", "3"], "angelhair get: unrecognized arguments: --vis 3; see angelhair get --help"),
+        (["serve", "--hots", "::1"], "angelhair serve: unrecognized arguments: --hots ::1 (did you mean --host?); see "
+         "angelhair serve --help"),
+        (["queue", "list", "--sever=x"], "angelhair queue list: unrecognized arguments: --sever=x (did you mean "
+         "--server?); see angelhair queue list --help"),
+        (["--colour", "serve"], "angelhair: unrecognized arguments: --colour; see angelhair --help"),
         (["get", "q", "--server", "orders"], "angelhair get: --server: 'orders' is not the address of a server, such "
          "as http://127.0.0.1:9324"),
         (["get", "q", "--server", "http://h:port"], "angelhair get: --server: 'http://h:port' is not the address of a "
@@ -115,7 +120,7 @@ def test_a_server_that_is_not_there_is_69(name: str) -> None:
                       ["repair", "show", name], ["load", name]):
         said = nowhere(*arguments, "--retry", "0", expect=69)
         assert (said.out, said.err.count("\n")) == ("", 1)
-        assert "unavailable, nothing was done" in said.err
+        assert f"unavailable, nothing was done: {NOWHERE}: " in said.err
 
 
 def test_something_that_is_no_server_of_ours() -> None:
@@ -139,6 +144,20 @@ def test_something_that_is_no_server_of_ours() -> None:
 def test_flag_before_variable(angelhair: Angelhair, queue: str) -> None:
     assert angelhair("queue", "list", queue, ANGELHAIR_SERVER_IGNORED="x").rows == [[queue]]
     assert Angelhair(NOWHERE)("queue", "list", queue, "--server", angelhair.url).rows == [[queue]]
+
+
+def test_the_server_may_be_said_before_the_command(angelhair: Angelhair, queue: str) -> None:
+    assert Angelhair(NOWHERE)("--server", angelhair.url, "queue", "list", queue).rows == [[queue]]
+    assert Angelhair(NOWHERE)(f"--server={angelhair.url}", "put", queue, "--", "--json").out == "0-0\n"
+    assert Angelhair(NOWHERE)("--server", expect=2).err.endswith("see angelhair --help\n")
+
+
+def test_a_port_that_is_taken_says_how_to_name_another(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = Angelhair(NOWHERE)("serve", "--port", port, "--data", str(tmp_path), expect=1)
+    assert said.err == (f"angelhair serve: 127.0.0.1:{port} cannot be listened on: Address already in use; "
+                        "--port names another\n")
 
 
 # --- kinds of arguments -----------------------------------------------------------------------------------------------

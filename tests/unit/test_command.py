@@ -7,12 +7,14 @@ import pty
 import signal
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from angelhair.cli.main import INTERRUPTED, NOBODY_READS, main
+from angelhair.server import release
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "angelhair"]
@@ -26,17 +28,21 @@ def test_version_of_the_module() -> None:
     assert said.stdout == f"angelhair {metadata.version('angelhair')}\n"
 
 
-def test_a_checkout_that_is_not_installed_says_so(
+def test_a_checkout_that_is_not_installed_reads_its_own_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def not_installed(name: str) -> str:
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", not_installed)
+    release.version.cache_clear()
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
+    release.version.cache_clear()
     assert ended.value.code == 0
-    assert capsys.readouterr().out == "angelhair (a checkout that is not installed)\n"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert capsys.readouterr().out == f"angelhair {project['version']}\n"
+    assert release.checkout() == ROOT
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,13 @@ from typing import Any
 import uvloop
 
 from angelhair.clock import SystemClock
+from angelhair.server.app import App
 from angelhair.server.http import HttpServer
-from angelhair.server.http.messages import Request, Response, error_response
 from angelhair.server.identities import RandomIdentities
+from angelhair.server.observing.door import OperationsDoor
+from angelhair.server.observing.health import Readiness
+from angelhair.server.observing.metrics import Figures, Metrics
+from angelhair.server.observing.observer import Observer
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import ACCOUNT, Service
 from angelhair.stores.sqlite import open_store
@@ -66,13 +70,10 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
     async def serve() -> None:
         store = FaultyStore(await open_store(folder / "queues.db", vfs=vfs))
         service = Service(store, RandomIdentities(), SystemClock())
-        door = RestDoor(service)
-
-        async def handle(request: Request) -> Response:
-            response = await door.handle(request)
-            return response or error_response(404, "not_found", "there is nothing here", request.id)
-
-        http = HttpServer(handle, RandomIdentities().fresh)
+        observer = Observer()
+        readiness = Readiness(store, lambda: False)
+        operations = OperationsDoor(readiness, Metrics(observer, Figures(observer, None)))
+        http = HttpServer(App([RestDoor(service), operations]).handle, RandomIdentities().fresh)
         listening = socket.create_server(("127.0.0.1", 0))
         await http.listen(listening)
         port = listening.getsockname()[1]
@@ -82,6 +83,7 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
         store.heal()
         service.polling.stop()
         await http.stop(STOP_SECONDS)
+        await readiness.stop()
         await service.stop()
 
     def live() -> None:

@@ -20,6 +20,9 @@ ADDRESS = "http://127.0.0.1:9324"
 PATIENCE_SECONDS = 60
 BLOCK = re.compile(r"^```(curl|answer|python|output)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+TAKING = re.compile(r"RECEIPT=\$\((curl .+?) \| tee /dev/stderr \| (sed .+)\)")
+"""A call whose answer is shown, and whose receipt is kept."""
+
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
@@ -52,6 +55,8 @@ def called(line: str, receipt: str) -> httpx.Response:
         elif word == "-H":
             name, _, value = words.pop(0).partition(": ")
             headers[name] = value
+        elif word == "-s":
+            continue
         elif word == "-d":
             data = words.pop(0)
             headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
@@ -59,6 +64,10 @@ def called(line: str, receipt: str) -> httpx.Response:
             assert word.startswith("http"), word
             url = word
     return httpx.request(method, url, headers=headers, content=data, timeout=PATIENCE_SECONDS)
+
+
+def piped(command: str, text: str) -> str:
+    return subprocess.run(shlex.split(command), input=text, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_the_tour_of_the_readme(address: str) -> None:
@@ -70,14 +79,17 @@ def test_the_tour_of_the_readme(address: str) -> None:
         seen.add(kind)
         text = text.replace(ADDRESS, address)
         if kind == "curl":
-            answers = [called(line, receipt) for line in text.splitlines()]
+            lines = [TAKING.fullmatch(line) for line in text.splitlines()]
+            answers = [called(line.group(1) if line else plain, receipt)
+                       for line, plain in zip(lines, text.splitlines(), strict=True)]
             assert [answer.status_code // 100 for answer in answers] == [2] * len(answers)
-            if answers[-1].content and "messages" in answers[-1].json():
+            if lines[-1] is not None:
                 (message,) = answers[-1].json()["messages"]
                 assert message["body"] == "water the plants"
-                receipt = message["receipt"]
+                receipt = piped(lines[-1].group(2), answers[-1].text)
+                assert receipt == message["receipt"]
         elif kind == "answer":
-            assert "".join(f"{answer.text}\n" for answer in answers) == text
+            assert "".join(answer.text for answer in answers) == text
         elif kind == "python":
             environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
             command = [sys.executable, "-W", "error", "-c", text]

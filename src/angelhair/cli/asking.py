@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from angelhair import limits
 from angelhair.cli.exits import UNAVAILABLE, Ended, WrongUsage
+from angelhair.cli.installing import to_install
 from angelhair.cli.parsers import duration
 
 if TYPE_CHECKING:
@@ -104,6 +105,6 @@ def _module() -> Any:
         from angelhair import client
     except ModuleNotFoundError as error:
         raise Ended(
-            UNAVAILABLE, f"{error.name} is not installed, which speaks to servers; pip install 'angelhair[client]'"
+            UNAVAILABLE, f"{error.name} is not installed, which speaks to servers; {to_install('client')}"
         ) from error
     return client

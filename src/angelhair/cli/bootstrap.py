@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--replication", metavar="DC=N,…",
-        help="with --create-keyspace: how many copies in which data center (default: 3 in the home data center, or as "
+        help="with --create-keyspace: how many copies in which data centre (default: 3 in the home data centre, or as "
         "many as it has nodes)",
     )
     add_settings_flags(parser, ["cassandra"])

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
+from angelhair.cli.exits import complain as complain_once
+from angelhair.cli.output import on_terminal, print_table
 from angelhair.server.configuration import Resolved, SettingsRefused, open_warning, resolve, serving_problem
 from angelhair.server.configuration.fields import DEFAULTS, FIELDS, PASSWORD_FILE, SECTIONS, Field
 from angelhair.server.configuration.kinds import YesNo
@@ -68,8 +70,13 @@ def _add_flag(group: Any, field: Field) -> None:
             help=f"{said} (default: {'yes' if default else 'no'})",
         )
     else:
-        shown = f" (default: {default})" if default not in (None, ()) else ""
+        shown = f" (default: {_plain(default)})" if default not in (None, ()) else ""
         group.add_argument(field.flag, dest=destination, metavar=field.kind.wanted, help=said + shown)
+
+
+def _plain(value: object) -> object:
+    """10 for 10.0, which is how people write it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def read_settings(arguments: argparse.Namespace) -> Resolved:
@@ -97,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(as_json(resolved), indent=2))
     else:
-        print("\n".join(as_table(resolved)))
+        _print(resolved)
     problem = serving_problem(resolved.settings)
     if problem is not None:
         return complain("config", SettingsRefused([problem]))
@@ -120,27 +127,39 @@ def as_json(resolved: Resolved) -> dict[str, Any]:
     }
 
 
-def as_table(resolved: Resolved) -> list[str]:
+def _print(resolved: Resolved) -> None:
+    rows = as_rows(resolved)
+    if on_terminal(sys.stdout):
+        titles = ("SETTING", "VALUE", "FROM")
+        first, second = (max(len(row[column]) for row in (titles, *rows)) for column in (0, 1))
+        for name, value, origin in (titles, *rows):
+            print(f"{name:{first}}  {value:{second}}  {origin}".rstrip())
+    else:
+        print_table([], rows)
+    for one in resolved.ignored:
+        complain_once("angelhair config", f"ignored: {one}")
+    warning = open_warning(resolved.settings)
+    if warning is not None:
+        complain_once("angelhair config", warning)
+
+
+def as_rows(resolved: Resolved) -> list[tuple[str, str, str]]:
     """What does not count is left out: Cassandra's settings on the embedded file, SSL's without SSL, and so on."""
-    rows = [("SETTING", "VALUE", "FROM")]
+    rows = []
     for field in FIELDS:
         if field.parent is not None and not getattr(resolved.settings, field.parent):
             continue
         if field.name in {"data", "contact_points"} and _value(resolved, field) in (None, []):
             continue
         rows.append((field.name, _shown(_value(resolved, field)), str(resolved.origins[field.name])))
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
-    lines = [f"{name:{first}}  {value:{second}}  {origin}".rstrip() for name, value, origin in rows]
-    lines += [f"ignored: {one}" for one in resolved.ignored]
-    warning = open_warning(resolved.settings)
-    return [*lines, warning] if warning is not None else lines
+    return rows
 
 
 def _value(resolved: Resolved, field: Field) -> Any:
     value = getattr(resolved.settings, field.name)
     if field.secret:
         return None if value is None else HIDDEN
-    return list(value) if isinstance(value, tuple) else value
+    return list(value) if isinstance(value, tuple) else _plain(value)
 
 
 def _shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from angelhair import limits
 from angelhair.cli.checks import Check, good, unknown, wrong
+from angelhair.cli.installing import to_install
 
 REACHABLE = "server reachable"
 READY = "server ready"
@@ -18,14 +19,15 @@ def look(url: str, verify: ssl.SSLContext | bool) -> Iterator[Check]:
     try:
         import httpx
     except ModuleNotFoundError:
-        yield unknown(REACHABLE, "httpx is not installed, which speaks to servers; pip install 'angelhair[client]'")
+        yield unknown(REACHABLE, f"httpx is not installed, which speaks to servers; {to_install('client')}")
         return
     with httpx.Client(base_url=url, verify=verify, timeout=limits.DOCTOR_PATIENCE_SECONDS) as http:
         try:
             about = http.get("/")
             ready = http.get("/health/ready")
         except httpx.RequestError as error:
-            yield wrong(REACHABLE, f"{url}: {type(error).__name__}: {error}".rstrip(": "))
+            hint = "; --ca names the authority to trust" if "CERTIFICATE_VERIFY_FAILED" in str(error) else ""
+            yield wrong(REACHABLE, f"{url}: {type(error).__name__}: {error}".rstrip(": ") + hint)
             return
     who = _json(about)
     if who.get("name") != "angelhair":

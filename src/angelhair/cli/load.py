@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from angelhair import limits
 from angelhair.cli.asking import add_server_flags, connected_async
-from angelhair.cli.exits import DONE, FAILED, WrongUsage
+from angelhair.cli.exits import DONE, FAILED, INTERRUPTED, OUTCOME_UNKNOWN, WrongUsage, complain
 from angelhair.cli.load_accounts import Accounts
-from angelhair.cli.output import Advance, Cell, Column, note, print_json, print_table, progress
+from angelhair.cli.output import Advance, Cell, Column, print_json, print_table, progress
 from angelhair.cli.parsers import add_command, duration, whole
-from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
+from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
 
 if TYPE_CHECKING:
     from angelhair.client import AsyncClient, Message
@@ -39,8 +39,9 @@ def add_to(commands: Any) -> None:
         "Puts messages at a rate for a time, receives and acks them, and accounts for each: sent, received, acked, "
         "lost, doubled. A message is due at its moment whatever the server does, and its times count from then. "
         "Without QUEUE it makes one and deletes it at the end; of a queue with other messages it leaves those alone "
-        "(they come back when their visibility time-out ends). Exits with 1 unless everything was sent, received and "
-        "acked; messages that come twice are allowed, and counted.",
+        "(they come back when their visibility time-out ends). Exits with 0 if everything was sent, received and "
+        "acked, with 75 if that is open because the server cannot be asked, else with 1; messages that come twice are "
+        "allowed, and counted. Ctrl-C ends it early, with a report of what it knows.",
         """
         angelhair load
         angelhair load --rate 2000 --duration 5m --producers 8 --consumers 8
@@ -74,43 +75,55 @@ def run(arguments: argparse.Namespace) -> int:
     wanted = round(arguments.rate * arguments.duration)
     if not wanted:
         raise WrongUsage(f"{arguments.rate} a second for {arguments.duration:g} s is not one message")
-    report, good = asyncio.run(_run(arguments, wanted))
+    made: set[str] = set()
+    try:
+        load = asyncio.run(_run(arguments, wanted, made))
+    finally:
+        for name in made:
+            complain(arguments.program, f"queue {name}, made for this run, may be left behind")
     if arguments.json:
-        print_json(report)
+        print_json(load.report())
     else:
-        _print(report)
-    return DONE if good else FAILED
+        _print(load.report())
+    if load.open_question is not None:
+        complain(arguments.program, load.open_question)
+    return load.code
 
 
-async def _run(arguments: argparse.Namespace, wanted: int) -> tuple[dict[str, Any], bool]:
+async def _run(arguments: argparse.Namespace, wanted: int, made: set[str]) -> Load:
     async with (
         connected_async(arguments) as client,
         # Trying again takes a key for every message, which costs: a plain put is what is measured.
         connected_async(arguments, retrying=arguments.keys) as producer,
-        _queue(client, arguments.queue) as queue,
+        _queue(client, arguments.queue, made) as queue,
     ):
         load = Load(client, producer, queue, arguments, Accounts(wanted))
         with progress("load", wanted, "acked") as advance:
             await load.run(advance)
-        return load.report(), load.accounts.good
+        return load
 
 
 @asynccontextmanager
-async def _queue(client: AsyncClient, name: str | None) -> AsyncIterator[str]:
+async def _queue(client: AsyncClient, name: str | None, made: set[str]) -> AsyncIterator[str]:
+    """The queue to use; one that is made here is in `made` for as long as it may be there."""
     if name is not None:
         # A name that is not there is said before anything is sent.
         await client.queue(name)
         yield name
         return
     name = f"load-{uuid4().hex[:8]}"
-    await client.create_queue(name)
+    made.add(name)
+    try:
+        await client.create_queue(name)
+    except Unavailable:
+        made.discard(name)
+        raise
     try:
         yield name
     finally:
-        try:
+        with suppress(AngelhairError):
             await client.delete_queue(name)
-        except AngelhairError as error:
-            note(f"queue {name} could not be deleted: {error}")
+            made.discard(name)
 
 
 class Load:
@@ -118,6 +131,9 @@ class Load:
         self, client: AsyncClient, producer: AsyncClient, queue: str, arguments: argparse.Namespace, accounts: Accounts
     ) -> None:
         self.accounts = accounts
+        self.interrupted = False
+        self._unasked: str | None = None
+        """Why the server could not be asked at the end."""
         self._client = client
         self._producer = producer
         self._queue = queue
@@ -147,13 +163,42 @@ class Load:
                             self._moved.clear()
                             await self._moved.wait()
                 except TimeoutError:
-                    pass
-                self._ended = loop.time()
+                    await self._look()
                 self._over.set()
         except ExceptionGroup as group_error:
             raise _first(group_error) from group_error
+        except asyncio.CancelledError:
+            # Ctrl-C. What is known is worth telling, and the queue worth deleting; a second one ends at once.
+            self.interrupted = True
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
         finally:
+            self._ended = loop.time()
+            self._sent = self._sent or self._ended
             showing.cancel()
+
+    async def _look(self) -> None:
+        """Whether what has not come is still there. Only a server that says no makes it lost."""
+        try:
+            held = (await self._client.queue(self._queue)).statistics
+        except StoreError as error:
+            self._unasked = str(error)
+            return
+        assert held is not None, "a queue that was asked for comes with its statistics"
+        self.accounts.drained = held.exact and not (held.visible or held.in_flight or held.delayed or held.dead)
+
+    @property
+    def open_question(self) -> str | None:
+        """What the report leaves open, in one line."""
+        return None if self._unasked is None else f"unsettled: the server could not be asked: {self._unasked}"
+
+    @property
+    def code(self) -> int:
+        if self.interrupted:
+            return INTERRUPTED
+        if self.accounts.good:
+            return DONE
+        return FAILED if self._unasked is None else OUTCOME_UNKNOWN
 
     def _due(self, number: int) -> float:
         return self._began + number / float(self._arguments.rate)
@@ -235,8 +280,10 @@ class Load:
             await asyncio.sleep(SHOW_SECONDS)
 
     def report(self) -> dict[str, Any]:
-        sending_seconds = max(self._sent - self._began, self._arguments.duration)
         all_seconds = self._ended - self._began
+        sending_seconds = self._sent - self._began
+        if not self.interrupted:
+            sending_seconds = max(sending_seconds, self._arguments.duration)
         counts = self.accounts.counts
         return {
             "queue": self._queue,

@@ -62,6 +62,8 @@ class Accounts:
         self.puts = Durations()
         self.deliveries = Durations()
         self.acks = Durations()
+        self.drained = False
+        """The server has been asked, and the queue holds nothing any more: what has not come will not come."""
 
     def put(self, number: int, seconds: float) -> None:
         self._fates[number] |= Fate.PUT
@@ -91,9 +93,19 @@ class Accounts:
         self.counts["foreign"] += 1
 
     @property
-    def lost(self) -> int:
+    def not_received(self) -> int:
         """Confirmed, and never received."""
         return sum(bool(fate & Fate.PUT) and not fate & Fate.RECEIVED for fate in self._fates)
+
+    @property
+    def lost(self) -> int:
+        """Confirmed, never received, and provably not there."""
+        return self.not_received if self.drained else 0
+
+    @property
+    def not_seen(self) -> int:
+        """Confirmed and not received; it may well come yet."""
+        return 0 if self.drained else self.not_received
 
     @property
     def not_acked(self) -> int:
@@ -102,7 +114,7 @@ class Accounts:
     @property
     def settled(self) -> bool:
         """Everything that was confirmed has been received and acked."""
-        return self.counts["acked"] >= self.counts["sent"] and not self.lost and not self.not_acked
+        return self.counts["acked"] >= self.counts["sent"] and not self.not_received and not self.not_acked
 
     @property
     def good(self) -> bool:
@@ -114,6 +126,7 @@ class Accounts:
             "wanted": self.wanted,
             **{name: self.counts[name] for name in names},
             "lost": self.lost,
+            "not_seen_yet": self.not_seen,
             "not_acked": self.not_acked,
             "doubled": self.counts["doubled"],
             "foreign": self.counts["foreign"],

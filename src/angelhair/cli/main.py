@@ -42,17 +42,20 @@ COMMANDS = (
     Command("completion", "print a script that completes this command in a shell"),
 )
 
+SERVER_FLAGS = ("--server", "--ca")
+"""With a value each."""
+
 EVERY_NAME = frozenset(command.name for command in COMMANDS)
 
 
-def build_parser(wanted: Collection[str] = EVERY_NAME) -> argparse.ArgumentParser:
+def build_parser(wanted: Collection[str] = EVERY_NAME) -> Parser:
     """The whole command; of the commands that are not wanted only the names, whose modules are not imported."""
     parser = Parser(
         prog="angelhair",
         formatter_class=Help,
         description="A message queue that keeps its messages in Apache Cassandra or in one SQLite file.",
-        epilog="`angelhair COMMAND --help` says more, with examples. Exit codes: 0 done, 1 failed, 2 wrong usage, "
-        "3 nothing there, 69 unavailable, 75 outcome unknown.",
+        epilog="`angelhair COMMAND --help` says more, with examples; --server and --ca may also stand before the "
+        "command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing there, 69 unavailable, 75 outcome unknown.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and end")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -65,15 +68,16 @@ def build_parser(wanted: Collection[str] = EVERY_NAME) -> argparse.ArgumentParse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    # No option before the command takes a value, so the first word is the command.
+    server, given = _split_server(sys.argv[1:] if arguments is None else arguments)
+    # No other option before the command takes a value, so the first word is the command.
     first = next((word for word in given if not word.startswith("-")), "")
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character shows its number; that is no reason to fail.
         sys.stdout.reconfigure(errors="backslashreplace")
     program = f"angelhair {first}"
     try:
-        chosen = build_parser({first}).parse_args(given)
+        parser = build_parser({first})
+        chosen = parser.parse_args(_joined(parser, server, given))
         program = getattr(chosen, "program", program)
         result: int = chosen.run(chosen)
         # What is still in the buffer meets a closed pipe here and not while the interpreter shuts down.
@@ -92,18 +96,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return result
 
 
+def _split_server(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Where the server is may be said before the command, too. That; and the rest."""
+    count = 0
+    while count < len(given) and given[count].partition("=")[0] in SERVER_FLAGS:
+        count += 1 if "=" in given[count] else 2
+    return list(given[:count]), list(given[count:])
+
+
+def _joined(parser: Parser, server: list[str], given: list[str]) -> list[str]:
+    """The server's flags stand where the command looks for them: directly behind its name."""
+    name = 2 if given and parser.has_commands(given[0]) else 1
+    return [*given[:name], *server, *given[name:]]
+
+
 class _Version(argparse.Action):
     """Looks the version up only when it is asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        print(f"angelhair {_version()}")
+        from angelhair.server.release import version
+
+        print(f"angelhair {version()}")
         parser.exit()
-
-
-def _version() -> str:
-    from importlib import metadata
-
-    try:
-        return metadata.version("angelhair")
-    except metadata.PackageNotFoundError:
-        return "(a checkout that is not installed)"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from angelhair import limits
+from angelhair.cli.installing import to_install
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
 from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
@@ -22,9 +22,6 @@ Tell = Callable[[str], None]
 
 DATA_MODE = 0o700
 """Of a data directory that is made here: what is in the messages is nobody else's business."""
-
-REASON_CHARACTERS = 200
-"""Of what a driver says; some of its sentences hold a whole cluster."""
 
 
 def silence(_: str) -> None:
@@ -86,7 +83,7 @@ def cassandra_settings(settings: Settings) -> CassandraSettings:
     try:
         from angelhair.stores.cassandra import CassandraSettings
     except ImportError as error:
-        raise StoreRefused("Cassandra's driver is not installed; pip install 'angelhair[cassandra]'") from error
+        raise StoreRefused(f"Cassandra's driver is not installed; {to_install('cassandra')}") from error
     return CassandraSettings(
         contact_points=settings.contact_points,
         port=settings.store_port,
@@ -185,43 +182,25 @@ def cassandra_trouble(settings: Settings, error: Exception) -> AngelhairError:
     """What the driver raised, as one line. What is no trouble of Cassandra's is raised as it is."""
     from cassandra import AuthenticationFailed, DriverException
 
+    from angelhair.stores.cassandra.errors import in_words, on_each_node, refused_as_such
+
+    cause = error.__cause__ or error
     if is_forbidden(error):
-        return StoreRefused(f"Cassandra does not allow it: {_one_line(str(error.__cause__))}")
+        return StoreRefused(f"Cassandra does not allow it: {in_words(cause)}")
+    if refused_as_such(cause):
+        return StoreRefused(f"Cassandra at {places(settings)} refuses it: {in_words(cause)}")
     if isinstance(error, Unavailable | DriverException | OSError):
-        cause = error.__cause__ or error
-        each = _each(cause)
+        each = on_each_node(cause)
         if each and all(isinstance(reason, AuthenticationFailed) for reason in each.values()):
             return StoreRefused(f"Cassandra at {places(settings)} refuses the login of {_who(settings)}; "
                                 "set username and password")
         hint = ""
         if any(isinstance(reason, ssl.SSLError) for reason in each.values()):
             hint = "; see ssl_ca and ssl_check_hostname"
-        return Unavailable(f"Cassandra cannot be reached at {places(settings)}: {_reasons(cause)}{hint}")
+        return Unavailable(f"Cassandra cannot be reached at {places(settings)}: {in_words(cause)}{hint}")
     if isinstance(error, AngelhairError):
         return error
     raise error
-
-
-def _each(error: BaseException) -> dict[str, object]:
-    """What the driver met on each node, where it says."""
-    each = getattr(error, "errors", None)
-    return {str(place): reason for place, reason in each.items()} if isinstance(each, Mapping) else {}
-
-
-def _reasons(error: BaseException) -> str:
-    """What each node said, or all of them."""
-    said = {place: _one_line(str(reason)) for place, reason in _each(error).items()}
-    if not said:
-        return _one_line(str(error))
-    if len(set(said.values())) == 1:
-        return next(iter(said.values()))
-    return "; ".join(f"{place}: {reason}" for place, reason in said.items())
-
-
-def _one_line(text: str) -> str:
-    last = re.search(r"Last error: (.*?)\"?$", text, re.DOTALL)
-    line = " ".join((last.group(1) if last else text).split())
-    return line if len(line) <= REASON_CHARACTERS else line[:REASON_CHARACTERS] + "…"
 
 
 def _who(settings: Settings) -> str:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from angelhair.cli.exits import WRONG_USAGE
@@ -22,6 +23,33 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(WRONG_USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """What nobody knows is said by the command that was asked, with the option that may have been meant."""
+        chosen, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            # What stands before the command is for nobody but this parser.
+            first = next(iter(args or []), None)
+            asked = self if unknown[0] == first else self._asked(chosen)
+            written = unknown[0].partition("=")[0]
+            meant = get_close_matches(written, asked._option_string_actions, 1) if written.startswith("--") else []
+            hint = f" (did you mean {meant[0]}?)" if meant else ""
+            asked.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return chosen
+
+    def has_commands(self, name: str) -> bool:
+        """Whether this command has commands of its own."""
+        asked = self._asked(argparse.Namespace(command=name))
+        return asked is not self and asked._subparsers is not None
+
+    def _asked(self, chosen: argparse.Namespace) -> argparse.ArgumentParser:
+        """The parser of the command, or of the command of a command."""
+        asked: argparse.ArgumentParser = self
+        for name in (chosen.command, getattr(chosen, "subcommand", None)):
+            for action in asked._actions:
+                if isinstance(action, argparse._SubParsersAction) and name in action.choices:
+                    asked = action.choices[name]
+        return asked
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         if message:

@@ -191,6 +191,7 @@ def _print(queue: Queue) -> None:
     rows += [["created_at", queue.created_at, None], ["changed_at", queue.changed_at, None]]
     if queue.statistics is not None:
         rows += [[name, value, None] for name, value in zip(STATISTICS, _statistics(queue), strict=True)]
+    rows += [["warning", warning, None] for warning in queue.warnings]
     print_table([Column("WHAT"), Column("VALUE"), Column("")], rows)
 
 

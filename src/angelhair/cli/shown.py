@@ -69,5 +69,6 @@ def queue_json(queue: Queue) -> dict[str, Any]:
         "changed_at": rfc3339(queue.changed_at),
     }
     if queue.statistics is not None:
+        shown["warnings"] = list(queue.warnings)
         shown["statistics"] = queue.statistics._asdict()
     return shown

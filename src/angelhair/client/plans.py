@@ -43,6 +43,8 @@ class Broken(NamedTuple):
     reason: str
     sent: bool
     """Whether any part of the request may have left: if not, it provably did not happen."""
+    for_good: bool = False
+    """Nothing was sent, and trying again would end no better."""
 
 
 class Send(NamedTuple):

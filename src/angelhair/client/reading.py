@@ -41,6 +41,7 @@ def queue(found: Fields) -> Queue:
         statistics=statistics(found["statistics"]) if found.get("statistics") else None,
         created_at=moment(found["created_at"]),
         changed_at=moment(found["changed_at"]),
+        warnings=tuple(found.get("warnings", ())),
     )
 
 

@@ -132,6 +132,8 @@ def _again(call: Call[T], outcome: object) -> bool:
 
 def _read(call: Call[T], came: Answer | Broken) -> T:
     if isinstance(came, Broken):
+        if came.for_good:
+            raise RequestError(came.reason)
         raise OutcomeUnknown(came.reason) if came.sent else Unavailable(came.reason)
     if not 200 <= came.status < 300:
         raise refusal(came, call.queue)

@@ -20,6 +20,8 @@ NOTHING_SENT = (
 )
 """Raised before the first byte of a request has left."""
 
+TRUST_HINT = "; name the authority to trust, by SSL_CERT_FILE, the command's --ca or the client's verify="
+
 
 class Address:
     """Where the server is and how to get there: all that it takes to make another connection like this one."""
@@ -69,4 +71,21 @@ def answer(response: httpx.Response) -> Answer:
 
 def broken(error: httpx.RequestError) -> Broken:
     """Whatever is not known to have stayed here may have arrived."""
-    return Broken(f"{type(error).__name__}: {error}".rstrip(": "), sent=not isinstance(error, NOTHING_SENT))
+    url = error.request.url
+    where = f"{url.scheme}://{url.netloc.decode()}"
+    untrusted = _certificate_trouble(error)
+    if untrusted is not None:
+        return Broken(f"{where}: its certificate is not trusted: {untrusted}{TRUST_HINT}", sent=False, for_good=True)
+    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    return Broken(f"{where}: {said}", sent=not isinstance(error, NOTHING_SENT))
+
+
+def _certificate_trouble(error: BaseException) -> str | None:
+    """What is wrong with the server's certificate, if that is what it was. It will be as wrong a second later."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, ssl.SSLCertVerificationError):
+            return found.verify_message
+        # The HTTP library hands an error on by raising another, sometimes with a cause and sometimes beside it.
+        found = found.__cause__ or found.__context__
+    return None

@@ -53,6 +53,8 @@ class Queue:
     """None in the answer to a change, which does not count."""
     created_at: datetime
     changed_at: datetime
+    warnings: tuple[str, ...] = ()
+    """What cannot work as it is set, in words for people; counted and looked at as `statistics` is."""
 
 
 class Draft(NamedTuple):

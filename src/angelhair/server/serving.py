@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import os
 import signal
@@ -55,7 +56,8 @@ def listen(settings: Settings) -> socket.socket:
         listening.listen(limits.HTTP_BACKLOG)
     except OSError as error:
         listening.close()
-        raise CannotListen(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}") from error
+        hint = "; --port names another" if error.errno == errno.EADDRINUSE else ""
+        raise CannotListen(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}{hint}") from error
     listening.setblocking(False)
     return listening
 

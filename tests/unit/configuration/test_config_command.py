@@ -10,6 +10,23 @@ import pytest
 from angelhair.cli.main import main
 from angelhair.server.configuration.fields import BY_NAME
 
+SHOWN = [
+    ("host", "127.0.0.1", "default"),
+    ("port", "1001", "--port"),
+    ("open", "false", "default"),
+    ("workers", "1", "default"),
+    ("tls_certificate", "-", "default"),
+    ("tls_key", "-", "default"),
+    ("stop_grace_seconds", "10", "default"),
+    ("data", "angelhair-data", "default"),
+    ("log_level", "info", "default"),
+    ("log_format", "text", "ANGELHAIR_LOG_FORMAT"),
+    ("access_log", "false", "default"),
+    ("application_name", "angelhair", "default"),
+    ("use_metrics_graphite", "false", "default"),
+    ("otlp_endpoint", "-", "default"),
+]
+
 
 @pytest.fixture(autouse=True)
 def _nothing_said_elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -26,23 +43,19 @@ def test_a_table_of_what_counts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert main(["config", "--port", "1001"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.splitlines() == [
-        "SETTING               VALUE           FROM",
-        "host                  127.0.0.1       default",
-        "port                  1001            --port",
-        "open                  false           default",
-        "workers               1               default",
-        "tls_certificate       -               default",
-        "tls_key               -               default",
-        "stop_grace_seconds    10.0            default",
-        "data                  angelhair-data  default",
-        "log_level             info            default",
-        "log_format            text            ANGELHAIR_LOG_FORMAT",
-        "access_log            false           default",
-        "application_name      angelhair       default",
-        "use_metrics_graphite  false           default",
-        "otlp_endpoint         -               default",
-    ]
+    assert [tuple(line.split("\t")) for line in out.splitlines()] == SHOWN
+
+
+def test_a_terminal_has_a_heading_and_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ANGELHAIR_LOG_FORMAT", "text")
+    monkeypatch.setattr("angelhair.cli.config.on_terminal", lambda stream: True)
+    assert main(["config", "--port", "1001"]) == 0
+    heading, first, *_ = lines = capsys.readouterr().out.splitlines()
+    assert heading == "SETTING               VALUE           FROM"
+    assert first == "host                  127.0.0.1       default"
+    assert [tuple(line.split()) for line in lines[1:]] == SHOWN
 
 
 def test_on_cassandra_the_table_has_its_settings_and_what_is_ignored(
@@ -51,14 +64,14 @@ def test_on_cassandra_the_table_has_its_settings_and_what_is_ignored(
     monkeypatch.setenv("USERNAME", "alice")
     monkeypatch.setenv("SSL_PORT", "1")
     assert main(["config", "--contact-points", "a,b", "--keyspace", "k"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    shown = {line.split()[0]: line.split("  ")[-1].strip() for line in lines[1:-2]}
+    out, err = capsys.readouterr()
+    shown = {line.split("\t")[0]: line.split("\t")[-1] for line in out.splitlines()}
     assert (shown["contact_points"], shown["keyspace"], shown["data_center"]) == (
         "--contact-points", "--keyspace", "default")
     assert not {"data", "ssl_port", "graphite_url"} & set(shown)
-    assert lines[-2:] == [
-        "ignored: USERNAME: comes without a PASSWORD and so may be the login name of this machine",
-        "ignored: SSL_PORT: counts only with use_ssl",
+    assert err.splitlines() == [
+        "angelhair config: ignored: USERNAME: comes without a PASSWORD and so may be the login name of this machine",
+        "angelhair config: ignored: SSL_PORT: counts only with use_ssl",
     ]
 
 
@@ -86,7 +99,7 @@ def test_what_serve_would_refuse_is_exit_2_too(capsys: pytest.CaptureFixture[str
     assert main(["config", "--host", "0.0.0.0"]) == 2
     assert "start with --open" in capsys.readouterr().err
     assert main(["config", "--host", "0.0.0.0", "--open"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("OPEN: no access keys")
+    assert capsys.readouterr().err.startswith("angelhair config: OPEN: no access keys")
 
 
 def test_the_password_is_no_flag(capsys: pytest.CaptureFixture[str]) -> None:

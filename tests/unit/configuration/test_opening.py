@@ -9,6 +9,7 @@ from pathlib import Path
 import cassandra
 import pytest
 from cassandra.cluster import NoHostAvailable
+from cassandra.protocol import ConfigurationException
 
 from angelhair.cli import opening
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
@@ -128,7 +129,14 @@ def test_what_the_driver_says_becomes_one_line() -> None:
     assert isinstance(several, Unavailable)
     assert str(several) == ("Cassandra cannot be reached at 127.0.0.1 port 1: a:1: too late; b:1: no trust; see "
                             "ssl_ca and ssl_check_hostname")
-    long = told(cassandra.OperationTimedOut("x" * 1000))
+    unknown = told(ConfigurationException(0x2300, "Unrecognized strategy option {dc9} passed", None))
+    assert isinstance(unknown, StoreRefused), "it was reached, and said no"
+    assert str(unknown) == "Cassandra at 127.0.0.1 port 1 refuses it: Unrecognized strategy option {dc9} passed"
+    nobody = told(NoHostAvailable("Unable to complete the operation against any hosts", {}))
+    assert str(nobody) == "Cassandra cannot be reached at 127.0.0.1 port 1: no node is there to be asked"
+    late = told(cassandra.OperationTimedOut({"a:1": "Client request timeout. See Session.execute"}, "a:1"))
+    assert str(late) == "Cassandra cannot be reached at 127.0.0.1 port 1: no answer in time from a:1"
+    long = told(cassandra.DriverException("x" * 1000))
     assert len(str(long)) < 300
 
 

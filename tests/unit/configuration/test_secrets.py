@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from angelhair import limits
-from angelhair.cli.config import HIDDEN, as_json, as_table
+from angelhair.cli.config import HIDDEN, as_json, as_rows
 from tests.unit.configuration.tools import conf, problems, read
 
 SECRET = "hunter2hunter2"
@@ -17,7 +17,7 @@ SECRET = "hunter2hunter2"
 def test_the_password_is_hidden_wherever_settings_are_shown() -> None:
     resolved = read({"CONTACT_POINTS": "a", "USERNAME": "u", "PASSWORD": SECRET})
     assert resolved.settings.password == SECRET
-    table = "\n".join(as_table(resolved))
+    table = str(as_rows(resolved))
     shown = [repr(resolved), str(resolved.settings), table, json.dumps(as_json(resolved))]
     assert [SECRET in text for text in shown] == [False] * 4
     assert HIDDEN in table

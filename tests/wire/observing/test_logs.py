@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import logging
+import re
 import subprocess
 from pathlib import Path
 
@@ -99,6 +100,20 @@ def test_access_lines_are_off_unless_asked_for_and_name_the_route() -> None:
     assert (line["queue"], line["status"], line["body_bytes"], line["peer"]) == ("jobs", 201, 5, "127.0.0.1")
     assert line["request_id"]
     assert line["milliseconds"] >= 0
+
+
+def test_a_text_line_has_as_much() -> None:
+    async def main() -> None:
+        async with serving(ACCESS_LOG, queues={"jobs": QueueSettings()}) as served:
+            await served.client.put("/queues/jobs/message", content=b"12345")
+
+    with logging_to("text", level="info") as (_, stream):
+        quiet()
+        asyncio.run(main())
+    (line,) = [line for line in stream.getvalue().splitlines() if "/queues/{queue}/message" in line]
+    assert re.search(
+        r": PUT /queues/\{queue\}/message 201 queue=jobs milliseconds=[\d.]+ peer=127\.0\.0\.1 body_bytes=5 \[", line
+    )
 
 
 def test_the_command_writes_them_when_told(tmp_path: Path) -> None:

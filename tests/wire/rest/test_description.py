@@ -15,9 +15,12 @@ from angelhair.engine import receipts
 from angelhair.model import QueueSettings
 from angelhair.server.rest import patterns, shapes
 from angelhair.server.rest.errors import CODES
+from angelhair.server.rest.operators import OPERATORS
 from angelhair.server.rest.reading import curl
 from angelhair.server.rest.route import Route
 from angelhair.server.rest.routes import ROUTES
+
+DESCRIBED = (*ROUTES, *OPERATORS)
 
 
 @pytest.fixture
@@ -40,12 +43,20 @@ def test_about(client: httpx.Client) -> None:
 def test_every_route_and_every_status(document: dict[str, Any]) -> None:
     assert document["openapi"] == "3.1.0"
     described = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
-    assert described == {(route.template, route.method) for route in ROUTES}
-    for route in ROUTES:
+    assert described == {(route.template, route.method) for route in DESCRIBED}
+    for route in DESCRIBED:
         responses = document["paths"][route.template][route.method.lower()]["responses"]
         refusals = {str(CODES[code].status) for code in route.codes}
         assert set(responses) == {str(status) for status in route.answers} | refusals
         assert not refusals & {str(status) for status in route.answers}
+
+
+def test_what_no_operation_declares_is_in_the_description(client: httpx.Client, document: dict[str, Any]) -> None:
+    """A method that a path does not have belongs to no operation; the words of the whole document have it."""
+    assert "405" in document["info"]["description"] and "`Allow`" in document["info"]["description"]
+    for template in document["paths"]:
+        answer = client.request("PROPFIND", template)
+        assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed"), template
 
 
 def test_schemas_are_closed(document: dict[str, Any]) -> None:
@@ -64,14 +75,14 @@ def test_references_lead_somewhere(document: dict[str, Any]) -> None:
         for part in reference.split("/"):
             place = place[part]
         assert place
-    operations = {route.name for route in ROUTES}
-    assert len(operations) == len(ROUTES)
+    operations = {route.name for route in DESCRIBED}
+    assert len(operations) == len(DESCRIBED)
     assert set(re.findall(r'"links": {"(\w+)": {"operationId"', json.dumps(document))) <= operations
 
 
 def examples() -> list[tuple[str, Any, object]]:
     found = []
-    for route in ROUTES:
+    for route in DESCRIBED:
         found += [(f"{route.name} {status}", answer.shape, answer.example) for status, answer in route.answers.items()]
         if route.body is not None:
             found.append((f"{route.name} body", route.body.shape, route.body.example))
@@ -85,7 +96,7 @@ def test_examples_fit_their_shapes(shape: Any, example: object) -> None:
 
 
 def test_parameters_take_their_own_examples() -> None:
-    parameters = [parameter for route in ROUTES for parameter in (*route.path, *route.query)]
+    parameters = [parameter for route in DESCRIBED for parameter in (*route.path, *route.query)]
     assert parameters
     for parameter in parameters:
         assert parameter.value(str(parameter.example)) is not None
@@ -156,7 +167,7 @@ def test_page_works_without_a_network(client: httpx.Client) -> None:
 
 def test_page_has_everything(client: httpx.Client) -> None:
     page = Page(client.get("/docs").text)
-    for route in ROUTES:
+    for route in DESCRIBED:
         assert route.name in page.ids
         assert route.summary in page.text
         assert curl(route) in page.text
@@ -165,7 +176,7 @@ def test_page_has_everything(client: httpx.Client) -> None:
     assert all(code in page.text for code in CODES)
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+@pytest.mark.parametrize("route", DESCRIBED, ids=lambda route: route.name)
 def test_the_pages_calls_are_calls(client: httpx.Client, route: Route) -> None:
     """What the page says to type is what the route takes."""
     words = re.findall(r"'[^']*'|\S+", curl(route))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import httpx
@@ -15,11 +16,15 @@ from tests.wire.server import running_server
 GUIDE = Path(__file__).parents[3] / "docs" / "rest.md"
 ADDRESS = "http://127.0.0.1:9324"
 
-CALL = re.compile(r"^\$ (curl .+)\n(\d{3})(?: (.+))?$", re.MULTILINE)
+CALL = re.compile(
+    r"^\$ (?:RECEIPT=\$\()?(curl .+?)(?: \| tee /dev/stderr \| (sed .+)\))?\n(\d{3})(?: (.+))?$", re.MULTILINE
+)
 
 
-def calls() -> list[tuple[str, int, str]]:
-    return [(line, int(status), answer or "") for line, status, answer in CALL.findall(GUIDE.read_text())]
+def calls() -> list[tuple[str, str, int, str]]:
+    """The call, the command that takes a receipt out of its answer if there is one, the status, the answer."""
+    found = CALL.findall(GUIDE.read_text())
+    return [(line, taking, int(status), answer or "") for line, taking, status, answer in found]
 
 
 def spoken(client: httpx.Client, line: str, receipt: str) -> httpx.Response:
@@ -33,6 +38,8 @@ def spoken(client: httpx.Client, line: str, receipt: str) -> httpx.Response:
         elif word == "-d":
             body = words.pop(0)
             headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
+        elif word == "-s":
+            continue
         elif word == "-H":
             name, _, value = words.pop(0).partition(": ")
             headers[name] = value
@@ -51,13 +58,18 @@ def test_every_call_in_the_guide(tmp_path: Path) -> None:
     receipt = ""
     made = set()
     with running_server(tmp_path) as server, httpx.Client(base_url=server.url) as client:
-        for line, status, expected in calls():
+        for line, taking, status, expected in calls():
             answer = spoken(client, line, receipt)
             assert answer.status_code == status, f"{line}\n{answer.text}"
-            assert like(expected).fullmatch(answer.text), f"{line}\n{answer.text}\nis not\n{expected}"
+            said = answer.text.removesuffix("\n")
+            assert like(expected).fullmatch(said), f"{line}\n{said}\nis not\n{expected}"
             made.add((answer.request.method, answer.request.url.path))
-            for message in answer.json().get("messages", []) if "/messages/" in line else []:
-                receipt = message["receipt"]
+            if taking:
+                taken = subprocess.run(
+                    shlex.split(taking), input=answer.text, capture_output=True, text=True, check=True
+                )
+                receipt = taken.stdout.strip()
+                assert receipt == answer.json()["messages"][-1]["receipt"]
     for route in ROUTES:
         template = re.compile(re.sub(r"{\w+}", "[^/]+", route.template))
         assert any(method == route.method and template.fullmatch(path) for method, path in made), route.template

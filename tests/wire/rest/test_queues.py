@@ -78,6 +78,42 @@ def test_invalid_settings_are_named(client: httpx.Client, name: str, field: str,
     refused(client.get(f"/queues/{name}"), 404, "queue_not_found")
 
 
+def test_a_setting_that_is_given_twice_is_refused(client: httpx.Client, name: str) -> None:
+    for body in ('{"delay": 1, "delay": 2}', '{"delay": 1, "lanes": 2.0, "delay": 1}'):
+        message = refused(client.put(f"/queues/{name}", content=body), 400, "invalid_request", "delay")
+        assert message == "delay: is given more than once"
+    assert client.put(f"/queues/{name}").status_code == 201
+    answer = client.patch(f"/queues/{name}", content='{"delay": 1, "delay": 1}')
+    refused(answer, 400, "invalid_request", "delay")
+
+
+@pytest.mark.parametrize(("body", "message"), [
+    ('{"kind": "databag"}', "kind: must be 'bucketed', not 'databag'"),
+    ('{"delay": 1e12}', "delay: is not as it should be: expected a number of at most 3,153,600,000"),
+    ('{"repair_timeout": 0.05}', "repair_timeout: is not as it should be: expected a number of at least 0.1"),
+])
+def test_a_refusal_says_what_would_do(client: httpx.Client, name: str, body: str, message: str) -> None:
+    assert client.put(f"/queues/{name}", content=body).json()["message"] == message
+
+
+def test_a_name_is_refused_in_the_same_words_wherever_it_stands(client: httpx.Client, name: str) -> None:
+    in_path = client.put("/queues/-x").json()["message"]
+    in_body = client.put(f"/queues/{name}", json={"dead_letter_queue": "-x"}).json()["message"]
+    assert in_path.removeprefix("queue: ") == in_body.removeprefix("dead_letter_queue: ")
+
+
+def test_a_change_without_a_body(make: Make) -> None:
+    answer = make().call("PATCH")
+    assert refused(answer, 400, "malformed_json") == "the body is empty; a JSON object is wanted"
+
+
+def test_json_ends_with_a_newline(client: httpx.Client, name: str) -> None:
+    """A terminal shows one answer a line."""
+    for path in ("/", f"/queues/{name}", "/queues", "/nothing", "/health/live", "/openapi.json"):
+        assert client.get(path).text.endswith("}\n"), path
+    assert client.put(f"/queues/{name}").text.endswith("}\n")
+
+
 @pytest.mark.parametrize("body", ["[]", "null", '"orders"', "5"])
 def test_settings_are_an_object(client: httpx.Client, name: str, body: str) -> None:
     refused(client.put(f"/queues/{name}", content=body), 400, "invalid_request", "body")

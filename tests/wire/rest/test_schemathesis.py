@@ -13,6 +13,7 @@ import httpx
 from angelhair.engine.bucketed.ack import ACKED
 from angelhair.engine.schema import STATES
 from angelhair.engine.store import Change
+from angelhair.server.rest.operators import OPERATORS
 from angelhair.server.rest.routes import ROUTES
 from tests.wire.server import running_server
 
@@ -65,4 +66,5 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     assert acked.happened >= 1, "it has not got as far as acking what it had received"
     operations = said["operations"]
     # All but the document itself, which it has read to get there.
-    assert (operations["total"], operations["tested"], operations["errored"]) == (len(ROUTES) - 1, len(ROUTES) - 1, 0)
+    described = len(ROUTES) + len(OPERATORS) - 1
+    assert (operations["total"], operations["tested"], operations["errored"]) == (described, described, 0)

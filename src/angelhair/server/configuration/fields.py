@@ -110,7 +110,7 @@ FIELDS: tuple[Field, ...] = (
     Field("serial_consistency_level", "cassandra", Choice(SERIAL_LEVELS), "of conditional writes",
           parent="contact_points"),
     Field("data_center", "cassandra", Text(wanted="NAME"),
-          "the home data center; without it, that of the first contact point to answer",
+          "the home data centre; without it, that of the first contact point to answer",
           environment=("DATA_CENTER",), parent="contact_points"),
     Field("use_ssl", "cassandra", YesNo(), "speak to Cassandra over TLS",
           environment=("USE_SSL",), parent="contact_points"),

@@ -67,12 +67,16 @@ def error_response(
     close: bool = False,
 ) -> Response:
     """The one shape in which this server says no."""
-    body = msgspec.json.encode(_Error(code, message, request_id, field))
-    return Response(status, body, JSON, headers, close)
+    return Response(status, _encoded(_Error(code, message, request_id, field)), JSON, headers, close)
 
 
 def json_response(status: int, value: object, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    return Response(status, msgspec.json.encode(value), JSON, headers)
+    return Response(status, _encoded(value), JSON, headers)
+
+
+def _encoded(value: object) -> bytes:
+    """With a newline at the end: a terminal shows one answer a line, and a program does not mind."""
+    return msgspec.json.encode(value) + b"\n"
 
 
 def decode_path(path: str) -> list[str] | None:

@@ -31,6 +31,9 @@ FORMATS = ("json", "text")
 
 _OWN = "angelhair"
 _RECORD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_IN_MESSAGE = frozenset(("method", "route", "status"))
+"""What an access line says in its message already."""
+
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n", 13: "\\r"}
 
 _log = logging.getLogger(__name__)
@@ -87,8 +90,12 @@ class TextFormatter(logging.Formatter):
         stack = self.formatException(record.exc_info) if record.exc_info else ""
         if stack and request is not None:
             message, stack = without_body(message, request), without_body(stack, request)
+        beside = "".join(
+            f" {name}={value}" for name, value in vars(record).items()
+            if name not in _RECORD_FIELDS and name not in _IN_MESSAGE and value is not None
+        )
         about = "" if request is None else f" [{request.id}]"
-        line = f"{_time(record)} {record.levelname:<7} {record.name}: {message.translate(_CONTROLS)}{about}"
+        line = f"{_time(record)} {record.levelname:<7} {record.name}: {(message + beside).translate(_CONTROLS)}{about}"
         if stack:
             line = "\n".join([line, *(part.translate(_CONTROLS) for part in stack.splitlines())])
         return without_receipts(line)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.core import InfoMetricFamily, Metric
@@ -20,6 +19,7 @@ from angelhair.engine.schema import SCHEMA_VERSION
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.observing.observer import Observer
 from angelhair.server.observing.siblings import Siblings
+from angelhair.server.release import version
 
 WORKER = "worker"
 
@@ -28,11 +28,7 @@ class _Release(Collector):
     """Which release runs, and which schema it was written for: what one looks at during a rolling upgrade."""
 
     def collect(self) -> Iterable[Metric]:
-        try:
-            release = version("angelhair")
-        except PackageNotFoundError:
-            release = "unknown"
-        labels = {"version": release, "schema": str(SCHEMA_VERSION)}
+        labels = {"version": version(), "schema": str(SCHEMA_VERSION)}
         return [InfoMetricFamily("angelhair_release", "This release.", labels)]
 
 

@@ -9,7 +9,7 @@ from angelhair.errors import MessageGone
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import one_body
-from angelhair.server.rest.decoding import decode
+from angelhair.server.rest.decoding import decode, decode_object
 from angelhair.server.rest.errors import invalid, judge, raise_if_all_failed
 from angelhair.server.rest.queues import NO_CONTENT
 from angelhair.server.rest.times import in_ms
@@ -43,7 +43,7 @@ async def ack_messages(service: Service, request: Request, queue: str) -> Respon
 
 async def change_message(service: Service, request: Request, queue: str, receipt: str) -> Response:
     query.read(request.query, query.NONE)
-    wanted = decode(request, _change_decoder)
+    wanted = decode_object(request, _change_decoder)
     body = one_body(wanted.body, wanted.body_base64)
     visibility_ms = None if wanted.visibility is UNSET else in_ms(wanted.visibility)
     if body is None and visibility_ms is None:

@@ -7,7 +7,7 @@ import msgspec
 from angelhair.model import validate_name
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
-from angelhair.server.rest.decoding import decode
+from angelhair.server.rest.decoding import decode_object
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.looking import seen
 from angelhair.server.rest.queues import NO_STORE
@@ -28,7 +28,7 @@ async def peek_dead(service: Service, request: Request, queue: str, batch: str) 
 
 async def redrive(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    wanted = decode(request, _redrive_decoder) if request.body else shapes.Redrive()
+    wanted = decode_object(request, _redrive_decoder) if request.body else shapes.Redrive()
     if wanted.destination is not None:
         validate_name("destination", wanted.destination)
         if wanted.destination == queue:

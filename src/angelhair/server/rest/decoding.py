@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
 from angelhair.server.http.messages import Request
 from angelhair.server.rest.errors import Refusal, invalid
+from angelhair.server.rest.patterns import IN_WORDS
+from angelhair.server.rest.times import readable
 
 T = TypeVar("T")
 
@@ -27,10 +30,35 @@ _QUOTED = re.compile(r"`([^`]*)`")
 _FLOAT_FOR_INT = re.compile(r"Expected `int\b.*got `float`")
 _NAMED_FIELD = re.compile(r"field `(.*)`$", re.DOTALL)
 _PLACE = re.compile(r" - at `\$(.*)`$", re.DOTALL)
+_PATTERN = re.compile(r"Expected `str` matching regex (.*)$", re.DOTALL)
+_BOUND = re.compile(r"(of length )?(<=|>=) ([0-9.e+]+)")
+_PATTERNS_IN_WORDS = {repr(pattern): words for pattern, words in IN_WORDS.items()}
+_UNKNOWN_CHOICE = "Invalid enum value"
+
+
+def decode_object(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
+    """As `decode`, and a field that is given twice is refused: which of the two was meant is anybody's guess.
+
+    msgspec takes the last one, so this reads the body once more. For what is sent with every message, see `decode`.
+    """
+    decoded = decode(request, decoder)
+    json.loads(request.body, object_pairs_hook=_each_once)
+    return decoded
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for name, _ in pairs:
+        if name in seen:
+            raise invalid(name, "is given more than once")
+        seen.add(name)
 
 
 def decode(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
     check_media_type(request)
+    if not request.body:
+        wanted = "object" if isinstance(decoder.type, type) else "list"
+        raise Refusal("malformed_json", f"the body is empty; a JSON {wanted} is wanted")
     try:
         try:
             return decoder.decode(request.body)
@@ -41,7 +69,7 @@ def decode(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
             decoded: T = msgspec.convert(_whole(msgspec.json.decode(request.body)), decoder.type)
             return decoded
     except msgspec.ValidationError as error:
-        raise _named(str(error)) from None
+        raise _named(str(error), decoder.type) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = str(error) if isinstance(error, msgspec.DecodeError) else "is not UTF-8, or nested too deeply"
         raise Refusal("malformed_json", f"the body is not JSON: {message}") from None
@@ -64,7 +92,7 @@ def _whole(value: Any) -> Any:
     return [_whole(item) for item in value] if isinstance(value, list) else value
 
 
-def _named(message: str) -> Refusal:
+def _named(message: str, shape: Any) -> Refusal:
     """msgspec's complaint, with the field that it is about: "[3].delay" is the delay of the fourth item."""
     found = _PLACE.search(message)
     place = found.group(1).removeprefix(".") if found else ""
@@ -73,9 +101,29 @@ def _named(message: str) -> Refusal:
     if named is not None:
         field = f"{place}.{named.group(1)}" if place else named.group(1)
         return invalid(field, "is missing" if message.startswith("Object missing") else "is not known here")
-    message = _QUOTED.sub(_in_our_words, message)
+    pattern = _PATTERN.match(message)
+    if pattern is not None and pattern.group(1) in _PATTERNS_IN_WORDS:
+        return invalid(place, _PATTERNS_IN_WORDS[pattern.group(1)])
+    if message.startswith(_UNKNOWN_CHOICE) and (choices := _choices(shape, place)):
+        return invalid(place, f"must be {' or '.join(choices)}, not {message.removeprefix(_UNKNOWN_CHOICE).strip()}")
+    message = _BOUND.sub(_in_readable_numbers, _QUOTED.sub(_in_our_words, message))
     return invalid(place or "body", f"is not as it should be: {message[0].lower()}{message[1:]}")
 
 
 def _in_our_words(quoted: re.Match[str]) -> str:
     return " or ".join(_WORDS.get(word, word) for word in quoted.group(1).split(" | "))
+
+
+def _in_readable_numbers(bound: re.Match[str]) -> str:
+    of_length, side, number = bound.groups()
+    start = "with a length of" if of_length else "of"
+    return f"{start} {'at most' if side == '<=' else 'at least'} {readable(float(number))}"
+
+
+def _choices(shape: Any, place: str) -> list[str]:
+    """The values that a field of this shape may have."""
+    for field in msgspec.structs.fields(shape) if isinstance(shape, type) else ():
+        if field.encode_name == place:
+            kinds = get_args(field.type) or (field.type,)
+            return [repr(value) for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    return []

@@ -21,7 +21,7 @@ QUEUE = shapes.QueueSaid(
 )
 QUEUE_SHOWN = shapes.QueueShown(
     name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],
-    created_at=_MADE, changed_at=_CHANGED, statistics=shapes.Statistics(120, 4, 0, 1, 7.25, True),
+    created_at=_MADE, changed_at=_CHANGED, warnings=[], statistics=shapes.Statistics(120, 4, 0, 1, 7.25, True),
 )
 
 PUT = shapes.Put("0-17", "orders")

@@ -17,7 +17,8 @@ from angelhair.server.rest.route import Answer, RequestBody, Route
 DESCRIPTION = """\
 Queues over HTTP. A message that was put is delivered at least once: again and again until it is acked, expires, or goes
 to the dead-letter queue. Durations are seconds and may have fractions; times are RFC 3339 in UTC. What is not described
-here, be it a field or a parameter, is refused, and the refusal names it."""
+here, be it a field or a parameter, is refused, and the refusal names it. HEAD answers like GET, except for receives;
+any other method that a path does not have is refused with 405, and `Allow` has those that it has."""
 
 BASE64_PATTERN = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from importlib import metadata
 
 import msgspec
 
 from angelhair.server.http.messages import Request, Response, json_response
+from angelhair.server.release import version
 from angelhair.server.rest import openapi, query, reading, shapes
+from angelhair.server.rest.operators import OPERATORS
 from angelhair.server.rest.route import Answer, Route
 from angelhair.server.service import Service
 
@@ -17,14 +18,6 @@ HTML = "text/html; charset=utf-8"
 # The page holds no script and loads nothing: a browser may know that.
 _HTML_HEADERS = (("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),)
 _LINKS = shapes.Links("/queues", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics")
-
-
-def version() -> str:
-    try:
-        return metadata.version("angelhair")
-    except metadata.PackageNotFoundError:
-        # Run from a source tree that was not installed.
-        return "0"
 
 
 def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
@@ -44,7 +37,7 @@ def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
 
     @cache
     def document() -> bytes:
-        return msgspec.json.encode(openapi.document(all_routes, version()))
+        return msgspec.json.encode(openapi.document(all_routes, version())) + b"\n"
 
     @cache
     def page() -> bytes:
@@ -65,5 +58,5 @@ def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
             {200: Answer("A page.", content_type=HTML, example="page")},
         ),
     )
-    all_routes = (*verbs, *own)
+    all_routes = (*verbs, *own, *OPERATORS)
     return own

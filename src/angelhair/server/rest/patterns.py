@@ -7,6 +7,9 @@ from angelhair.engine import receipts
 NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 """A queue's name; `model.validate_name` is the judge."""
 
+NAME_WORDS = "may hold letters, digits, '_', '-' and '.', and begins with none of '-' and '.'"
+"""The judge's own."""
+
 PART_PATTERN = "^[A-Za-z0-9_.-]*$"
 """The beginning of a name."""
 
@@ -23,3 +26,8 @@ _DAY = (
 )
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 DUE_PATTERN = f"^{_DAY}[Tt]{_TIME}$"
+
+DUE_WORDS = "must be RFC 3339 such as 2026-11-15T13:00:00Z, or seconds since 1970, and before 2100"
+
+IN_WORDS = {NAME_PATTERN: NAME_WORDS, DUE_PATTERN: DUE_WORDS}
+"""What is said to whoever did not keep to a pattern."""

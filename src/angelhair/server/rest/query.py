@@ -12,11 +12,13 @@ from angelhair import limits
 from angelhair.server.rest.errors import invalid
 from angelhair.server.rest.patterns import (
     DUE_PATTERN,
+    DUE_WORDS,
     EXAMPLE_RECEIPT,
     NAME_PATTERN,
     PART_PATTERN,
     RECEIPT_PATTERN,
 )
+from angelhair.server.rest.times import readable
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """As JSON writes it."""
@@ -80,7 +82,7 @@ def seconds(name: str, description: str, most: float, example: float) -> Paramet
     def read_seconds(name: str, text: str) -> int:
         value = float(text) if _NUMBER.fullmatch(text) else -1.0
         if not 0 <= value <= most:
-            raise invalid(name, f"must be a number of seconds between 0 and {most:g}, such as {example}")
+            raise invalid(name, f"must be a number of seconds between 0 and {readable(most)}, such as {example}")
         return round(value * 1000)
 
     return Parameter(name, description, {"type": "number", "minimum": 0, "maximum": most}, example, read_seconds)
@@ -115,9 +117,7 @@ def due_ms(name: str, text: str) -> int:
         return due_number_ms(name, float(text))
     if not _DUE.fullmatch(text):
         hint = "; in a URL, + is written %2B" if " " in text else ""
-        raise invalid(
-            name, f"must be RFC 3339 such as 2026-11-15T13:00:00Z, or seconds since 1970, and before 2100{hint}"
-        )
+        raise invalid(name, f"{DUE_WORDS}{hint}")
     return round(datetime.fromisoformat(text.upper()).timestamp() * 1000)
 
 

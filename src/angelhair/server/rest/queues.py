@@ -10,10 +10,11 @@ from msgspec import UNSET
 from angelhair import limits
 from angelhair.engine.catalog import Queue
 from angelhair.engine.stats import Stats
+from angelhair.errors import QueueNotFound
 from angelhair.model import QueueSettings
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
-from angelhair.server.rest.decoding import decode
+from angelhair.server.rest.decoding import decode_object
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.times import in_ms, in_seconds, rfc3339
 from angelhair.server.service import ACCOUNT, Service
@@ -46,7 +47,7 @@ async def list_queues(service: Service, request: Request) -> Response:
 
 async def make_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    wanted = decode(request, _new_decoder) if request.body else shapes.NewQueue()
+    wanted = decode_object(request, _new_decoder) if request.body else shapes.NewQueue()
     made, is_new = await service.create_queue(ACCOUNT, queue, QueueSettings(**_given(wanted)))
     return json_response(201 if is_new else 200, _said(made))
 
@@ -55,13 +56,28 @@ async def show_queue(service: Service, request: Request, queue: str) -> Response
     query.read(request.query, query.NONE)
     found = await service.engine.find_queue(ACCOUNT, queue)
     statistics = _statistics(await service.engine.stats(ACCOUNT, queue))
-    return json_response(200, shapes.QueueShown(**_fields(found), statistics=statistics), NO_STORE)
+    warnings = await _warnings(service, found.settings)
+    return json_response(200, shapes.QueueShown(**_fields(found), warnings=warnings, statistics=statistics), NO_STORE)
+
+
+async def _warnings(service: Service, settings: QueueSettings) -> list[str]:
+    dead_letters = settings.dead_letter_queue
+    if dead_letters is None:
+        return [] if settings.max_deliveries is None else ["max_deliveries does nothing without a dead_letter_queue"]
+    if settings.max_deliveries is None:
+        return ["dead_letter_queue does nothing without max_deliveries"]
+    try:
+        await service.engine.find_queue(ACCOUNT, dead_letters)
+    except QueueNotFound:
+        missing = f"there is no queue {dead_letters}, the dead_letter_queue"
+        return [f"{missing}: max_deliveries does nothing until it is made"]
+    return []
 
 
 async def change_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     try:
-        wanted = decode(request, _change_decoder)
+        wanted = decode_object(request, _change_decoder)
     except Refusal as error:
         if error.field in FIXED:
             raise invalid(error.field, "cannot change after the queue was made") from None

@@ -124,8 +124,9 @@ class QueueSaid(Shape, kw_only=True):
 
 
 class QueueShown(QueueSaid, kw_only=True):
-    """A queue and what it holds."""
+    """A queue and what it holds. `warnings` has what cannot work as it is set, in words for people."""
 
+    warnings: list[str]
     statistics: Statistics
 
 
@@ -371,6 +372,12 @@ class Links(Shape):
     live: str
     ready: str
     metrics: str
+
+
+class Health(Shape):
+    """How the server is."""
+
+    status: Literal["live", "ready"]
 
 
 class About(Shape):

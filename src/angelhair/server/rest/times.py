@@ -23,5 +23,10 @@ def in_seconds(duration_ms: int) -> float:
     return duration_ms / 1000 if milliseconds else seconds
 
 
+def readable(number: float) -> str:
+    """A bound, for people: 3,153,600,000 and not 3.1536e+09."""
+    return format(number, ",.12g")
+
+
 def in_ms(duration_seconds: float) -> int:
     return round(duration_seconds * 1000)

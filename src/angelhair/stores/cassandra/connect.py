@@ -25,6 +25,7 @@ from cassandra.query import tuple_factory
 from angelhair.clock import Clock, SystemClock
 from angelhair.errors import StoreRefused, Unavailable
 from angelhair.stores.cassandra.electorate import COPIES_WANTED, check_electorate, copies_warnings
+from angelhair.stores.cassandra.errors import in_words
 from angelhair.stores.cassandra.inspection import inspect_nodes
 from angelhair.stores.cassandra.schema import bring_forward, check_version
 from angelhair.stores.cassandra.settings import SCHEMA_TIMEOUT_SECONDS, CassandraSettings, Replication
@@ -117,7 +118,7 @@ async def _reached(work: Callable[[], Result]) -> Result:
     try:
         return await asyncio.to_thread(work)
     except (DriverException, NoHostAvailable, ConnectionException, ErrorMessage, OSError) as error:
-        raise Unavailable(f"{type(error).__name__}: {error}") from error
+        raise Unavailable(in_words(error)) from error
 
 
 class _OnceMoreElsewhere(RetryPolicy):  # type: ignore[misc]

@@ -17,6 +17,7 @@ unknown", is one that the driver does not know) may be anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import cassandra
@@ -44,11 +45,18 @@ _NEVER_SENT_MESSAGES = frozenset({"Host has been marked down or removed", "Pool 
 _SERIAL_LEVELS = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERIAL})
 
 
+REASON_CHARACTERS = 200
+"""Of what a driver says; some of its sentences hold a whole cluster."""
+
+_SAID_BY_SERVER = re.compile(r'message="(.*)"', re.DOTALL)
+_SAID_LAST = re.compile(r"Last error: (.*?)\"?$", re.DOTALL)
+
+
 class RequestFailed(Exception):
     """What the driver handed over in place of an answer; never leaves this store."""
 
     def __init__(self, cause: BaseException) -> None:
-        super().__init__(f"{type(cause).__name__}: {cause}")
+        super().__init__(in_words(cause))
         self.cause = cause
 
 
@@ -65,7 +73,7 @@ def write_error(failed: RequestFailed) -> StoreError:
     error = failed.cause
     if isinstance(failed, NotPrepared):
         return Unavailable(str(failed))
-    if _refused_as_such(error) or _never_sent(error) or isinstance(error, cassandra.Unavailable):
+    if refused_as_such(error) or _never_sent(error) or isinstance(error, cassandra.Unavailable):
         return Unavailable(str(failed))
     return OutcomeUnknown(str(failed))
 
@@ -76,12 +84,13 @@ def change_error(failed: RequestFailed) -> StoreError:
     if isinstance(failed, NotPrepared):
         return Unavailable(str(failed))
     too_few_voters = isinstance(error, cassandra.Unavailable) and error.consistency in _SERIAL_LEVELS
-    if _refused_as_such(error) or _never_sent(error) or too_few_voters:
+    if refused_as_such(error) or _never_sent(error) or too_few_voters:
         return Unavailable(str(failed))
     return OutcomeUnknown(str(failed))
 
 
-def _refused_as_such(error: BaseException) -> bool:
+def refused_as_such(error: BaseException) -> bool:
+    """Whether the coordinator looked at the request and would not have it: asking again cannot help."""
     if isinstance(error, cassandra.InvalidRequest | cassandra.Unauthorized):
         return True
     return isinstance(error, ErrorMessage) and error.code in REJECTED_BEFORE_ACTING
@@ -100,3 +109,33 @@ def _host_never_tried(error: object) -> bool:
     if isinstance(error, NoConnectionsAvailable | ConnectionBusy):
         return True
     return type(error) is ConnectionException and str(error) in _NEVER_SENT_MESSAGES
+
+
+# --- for people -------------------------------------------------------------------------------------------------------
+
+
+def on_each_node(error: BaseException) -> dict[str, BaseException]:
+    """What the driver met on each node, where it says."""
+    each = getattr(error, "errors", None)
+    if not isinstance(each, Mapping):
+        return {}
+    return {str(place): reason for place, reason in each.items() if isinstance(reason, BaseException)}
+
+
+def in_words(error: BaseException) -> str:
+    """What the driver met, in one line and without its innards."""
+    if isinstance(error, cassandra.OperationTimedOut):
+        return "no answer in time" + (f" from {error.last_host}" if error.last_host else "")
+    said = {place: in_words(reason) for place, reason in on_each_node(error).items()}
+    if not said:
+        return "no node is there to be asked" if isinstance(error, NoHostAvailable) else _one_line(error)
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return "; ".join(f"{place}: {reason}" for place, reason in said.items())
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error)
+    quoted = _SAID_BY_SERVER.search(text) or _SAID_LAST.search(text)
+    line = " ".join((quoted.group(1) if quoted else text).split()) or type(error).__name__
+    return line if len(line) <= REASON_CHARACTERS else line[:REASON_CHARACTERS] + "…"

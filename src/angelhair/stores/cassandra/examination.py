@@ -16,6 +16,7 @@ from angelhair.clock import Clock, SystemClock
 from angelhair.errors import StoreRefused
 from angelhair.stores.cassandra.connect import copies_of, with_session
 from angelhair.stores.cassandra.electorate import HOME_NAME, SERIAL_NAME, copies_warnings, levels_overlap
+from angelhair.stores.cassandra.errors import in_words
 from angelhair.stores.cassandra.inspection import clock_warnings, settings_warnings, version_warnings
 from angelhair.stores.cassandra.schema import check_version, read_meta, read_version
 from angelhair.stores.cassandra.settings import CassandraSettings
@@ -82,7 +83,7 @@ def _seen(name: str, look: Callable[..., list[Finding]], *arguments: Any) -> lis
     try:
         return look(*arguments)
     except (DriverException, NoHostAvailable, ErrorMessage, OSError) as error:
-        return [Finding(name, (), f"{type(error).__name__}: {error}", looked=False)]
+        return [Finding(name, (), in_words(error), looked=False)]
 
 
 def _version(session: Session, host: Any, node: str) -> list[Finding]:
