@@ -1,7 +1,7 @@
 """Rates of a whole server over HTTP: `python -m bench.over_http` measures the embedded one.
 
 Single puts, single receives with their acks, and batches of ten; beside each what bounds it, measured in the same
-minute. For the embedded server that is the same HTTP server with a handler that does nothing.
+minute. For the embedded server that is the same server with nothing behind its door.
 """
 
 from __future__ import annotations

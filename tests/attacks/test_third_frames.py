@@ -34,7 +34,7 @@ def test_a_frame_that_cannot_be_made_does_not_shift_answers(
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             later = asyncio.create_task(store.write([one(3)]))
-            await asyncio.wait([huge, later], timeout=2)
+            await asyncio.wait([huge, later], timeout=30)
             stored = await keys(store)
             said = huge.result() if huge.done() and huge.exception() is None else None
             assert not (said == [None] and 2 not in stored), "confirmed, and not in the file: LOST"

@@ -37,10 +37,10 @@ def test_a_client_that_takes_no_answers_is_cut_off(monkeypatch: pytest.MonkeyPat
                 client.sendall(ASK + last)
                 if ending == "half-closed":
                     client.shutdown(socket.SHUT_WR)
-                async with asyncio.timeout(3):
+                async with asyncio.timeout(30):
                     while not server.connections:
                         await asyncio.sleep(0.01)
-                deadline = asyncio.get_running_loop().time() + 5
+                deadline = asyncio.get_running_loop().time() + 30
                 while server.connections and asyncio.get_running_loop().time() < deadline:
                     await asyncio.sleep(0.05)
                 assert not server.connections, "the connection is never cut off"
