@@ -102,7 +102,3 @@ class _Telling(logging.Handler):
             self._server.sendall(wire.framed(wire.encode_line(line)))
         except OSError:
             self.handleError(record)
-
-
-if __name__ == "__main__":
-    main()
