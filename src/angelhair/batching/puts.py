@@ -102,5 +102,5 @@ async def _answer(group: list[Waiting], outcomes: list[PutOutcome] | Exception) 
 
 def _weigh(request: Request) -> int:
     """Messages, or what their bodies come to in units of a message that a group holds comfortably."""
-    size = sum(len(message.body) for message in request)
+    size = sum([len(message.body) for message in request])
     return max(len(request), size * limits.BATCH_MESSAGES // limits.PUT_GROUP_BYTES)

@@ -115,7 +115,7 @@ class Service:
 
     async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         outcomes = await self.batching.put(account, name, messages)
-        confirmed = sum(isinstance(outcome, MessageId) for outcome in outcomes)
+        confirmed = sum([isinstance(outcome, MessageId) for outcome in outcomes])
         self._listener.put(name, confirmed)
         self._something_visible(account, name, confirmed)
         return outcomes
