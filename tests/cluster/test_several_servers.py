@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +17,7 @@ from angelhair.engine.store import Span
 from angelhair.errors import StaleReceipt, StoreError
 from angelhair.server.service import ACCOUNT
 from angelhair.stores.cassandra import CassandraStore
+from bench.metrics import total
 from bench.processes import Running, on_cassandra
 from cluster import CassandraCluster
 from cluster.testing import connected_store
@@ -35,6 +36,17 @@ PATIENCE_SECONDS = 60
 """For what must happen at last: several leases long, however busy the machine is."""
 
 POLL_SECONDS = 0.05
+
+COUNTED = 40
+UNCOUNTED = 10
+"""Messages of each server whose costs are counted, and those that keep its lane from running dry."""
+
+WRITES = (("change", "sequences"), ("write", "bodies"), ("change", "states"))
+"""What a message costs that no background work adds to, however long a busy machine takes: reservations, bodies, claims
+and acks. `make bench` counts everything."""
+
+GROWTH = 1.10
+"""Of writes per message, at most, from one server to several."""
 
 VISIBILITY_SECONDS = 4.0
 """Shorter than a lease: what the consumers of a killed server held comes back before its background work is taken."""
@@ -89,6 +101,60 @@ def test_a12_in_the_quiet_case_every_message_is_seen_once(servers: list[Running]
     asyncio.run(test())
     assert len(put) == MESSAGES
     assert seen == put
+
+
+async def lanes_shared_out(store: CassandraStore, queue: str, servers: int) -> None:
+    """Waits until every server holds one lane."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(set(await lease_holders(store, queue)) - {None, ""}) < servers:
+            await asyncio.sleep(POLL_SECONDS)
+
+
+async def cost(servers: list[Running], store: CassandraStore) -> float:
+    """Writes of one message from put to ack, lost ones included, when every server has the same to do."""
+    queue = f"cost-{uuid.uuid4().hex}"
+    clients = [AsyncClient(server.url, retry=None) for server in servers]
+    await clients[0].create_queue(queue, lanes=len(servers))
+    await lanes_shared_out(store, queue, len(servers))
+
+    async def put(client: AsyncClient) -> None:
+        for _ in range(COUNTED + UNCOUNTED):
+            await client.put(queue, "x")
+
+    async def take(client: AsyncClient) -> None:
+        for _ in range(COUNTED):
+            (message,) = await client.receive(queue)
+            await client.ack(message)
+
+    async def operations(work: Callable[[AsyncClient], Coroutine[None, None, None]]) -> int:
+        before = total([server.metrics() for server in servers])
+        await asyncio.gather(*(work(client) for client in clients))
+        made = (total([server.metrics() for server in servers]) - before).operations
+        return sum(made[operation] for operation in WRITES)
+
+    puts = await operations(put) / (COUNTED + UNCOUNTED)
+    takes = await operations(take) / COUNTED
+    for client in clients:
+        await client.close()
+    servers[0].call("DELETE", f"/queues/{queue}")
+    return (puts + takes) / len(servers)
+
+
+def test_a12_a_message_costs_no_more_with_more_servers(cassandra_cluster: CassandraCluster, keyspace: str) -> None:
+    async def test(servers: list[Running]) -> float:
+        store = await connected_store(cassandra_cluster, keyspace)
+        try:
+            return await cost(servers, store)
+        finally:
+            await store.close()
+
+    costs = {}
+    for count in (1, 2, SERVERS):
+        with on_cassandra(cassandra_cluster.contact_points, keyspace, count) as running:
+            costs[count] = asyncio.run(test(running))
+    print(costs)
+    assert costs[2] <= GROWTH * costs[1]
+    assert costs[SERVERS] <= GROWTH * costs[1]
 
 
 class Load:
@@ -174,11 +240,12 @@ class Load:
                     self.perhaps_acked.add(message.text)
 
 
-async def lease_holder(store: CassandraStore, queue: str) -> object:
+async def lease_holders(store: CassandraStore, queue: str) -> list[object]:
+    """Who does the background work of each lane."""
     found = await catalog.load(store, ACCOUNT, queue)
     assert found is not None
-    (leases,) = await store.read([Span(places.leases(found.incarnation, 0))])
-    return leases.rows[0].values["holder"] if leases.rows else None
+    leases = await store.read([Span(places.leases(found.incarnation, lane)) for lane in sorted(found.lanes)])
+    return [part.rows[0].values["holder"] if part.rows else None for part in leases]
 
 
 def test_a01_a12_one_of_three_killed_under_load(cassandra_cluster: CassandraCluster, keyspace: str) -> None:
@@ -191,15 +258,15 @@ def test_a01_a12_one_of_three_killed_under_load(cassandra_cluster: CassandraClus
         await clients[0].create_queue(queue, visibility_timeout=VISIBILITY_SECONDS)
         async with Load(queue, clients) as load:
             await load.progress(range(len(servers)), PROGRESS)
-            before = await lease_holder(store, queue)
-            assert before is not None
+            before = await lease_holders(store, queue)
+            assert before != [None]
             servers[0].process.kill()
             load.gone.add(0)
             await load.progress(range(1, len(servers)), PROGRESS)
             load.stop_producing()
             await until(lambda: load.all_confirmed <= load.settled)
             async with asyncio.timeout(PATIENCE_SECONDS):
-                while await lease_holder(store, queue) == before:
+                while await lease_holders(store, queue) == before:
                     await asyncio.sleep(POLL_SECONDS)
         for client in clients:
             await client.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from angelhair import limits
 from angelhair.engine import places
@@ -237,3 +238,46 @@ async def test_a11_a_wrong_clock_works_where_no_other_does(world: World) -> None
     # Longer than it holds the lease without a pause: it must go on waiting where it left off.
     await world.work("orders", 4 * MINUTE, [wrong])
     assert (await world.marks("orders")).final == 1
+
+
+async def held_lanes(world: World) -> dict[int, tuple[object, object]]:
+    """By lane: who holds its lease, and the fencing number."""
+    queue = await world.queue("orders")
+    lanes = sorted(queue.lanes)
+    found = await world.store.read([Span(places.leases(queue.incarnation, lane)) for lane in lanes])
+    return {
+        lane: (part.rows[0].values.get("holder"), part.rows[0].values.get("fence"))
+        for lane, part in zip(lanes, found, strict=True)
+    }
+
+
+def shares(held: dict[int, tuple[object, object]]) -> list[int]:
+    return sorted(Counter(name for name, _ in held.values()).values())
+
+
+async def test_a12_lanes_are_shared_out_among_the_servers(world: World) -> None:
+    """Naive: whoever comes first keeps every lane, and those who come later are in its way in all of them."""
+    servers = [world.server()]
+    await servers[0].create("orders", lanes=5)
+    await world.work("orders", 5 * SECOND, servers)
+    assert shares(await held_lanes(world)) == [5]
+    for expected in ([2, 3], [1, 2, 2], [1, 1, 1, 2]):
+        servers.append(world.server())
+        await world.work("orders", 20 * SECOND, servers)
+        held = await held_lanes(world)
+        assert shares(held) == expected
+        # Nobody takes back what was taken: the fencing numbers stand still.
+        await world.work("orders", MINUTE, servers)
+        assert await held_lanes(world) == held
+    # One that goes leaves its share to the others.
+    await servers.pop(0).engine.release_leases()
+    await world.work("orders", 20 * SECOND, servers)
+    assert shares(await held_lanes(world)) == [1, 2, 2]
+
+
+async def test_a12_a_server_with_a_wrong_clock_takes_no_share(world: World) -> None:
+    """It could do only part of the work (R5)."""
+    first, fast = world.server(), world.server(ahead_ms=HOUR)
+    await first.create("orders", lanes=4)
+    await world.work("orders", MINUTE, [first, fast])
+    assert shares(await held_lanes(world)) == [4]

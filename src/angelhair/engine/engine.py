@@ -313,9 +313,9 @@ class Engine:
             pause_ms = limits.STEP_MS
             for number in list(queue.lanes):
                 lane = self.memory.lane(queue, number)
-                again_ms, marks = await working.step(
-                    lane, self.memory.worker(lane), self.memory.clock_is_good(self.clock.now())
-                )
+                now = self.clock.now()
+                trusted, richer = self.memory.clock_is_good(now), self.memory.richer_holders(queue, now)
+                again_ms, marks = await working.step(lane, self.memory.worker(lane), trusted, richer)
                 pause_ms = min(pause_ms, again_ms)
                 await move_exhausted(self.memory, queue, lane, self.clock.now())
                 if lane.sealed and marks is not None:

@@ -7,10 +7,16 @@ Two holders at once cannot be ruled out (one may be asleep); all they do is cond
 A server whose wall clock is wrong may do only part of the work (R5). It is a reluctant holder: now and then it
 stands aside for the time of a lease, so that a server with a good clock takes over if there is any, and goes on if
 there is none.
+
+Of a queue with several lanes every server should hold its share: it puts and receives there first, and meets nobody.
+So a server takes a lease that has not lapsed from one that holds at least two more of the queue's leases than it does
+itself. It has no more than the other afterwards, so nobody takes it back, and shares end up one apart at most.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from angelhair import limits
@@ -40,10 +46,18 @@ class Lease:
         """Whether this server may believe that it holds the lease."""
         return self.held_fence is not None and now.monotonic_ms - self._confirmed_ms < self.duration_ms
 
-    async def keep(self, store: Store, clock: Clock, reluctant_ms: int | None = None) -> bool:
+    @property
+    def watched_holder(self) -> str | None:
+        """Whose lease this server is watching; None if it is our own, or nobody's."""
+        return self._watched[0] or None if self._watched is not None else None
+
+    async def keep(
+        self, store: Store, clock: Clock, reluctant_ms: int | None = None, richer: frozenset[str] = frozenset()
+    ) -> bool:
         """Takes, renews, watches or leaves the lease, whichever is due; says whether it is held.
 
         `reluctant_ms`: after how long a reluctant holder stands aside; None for one that is not.
+        `richer`: holders from whom it is taken though it has not lapsed.
         """
         now = clock.now()
         if self.held_fence is not None:
@@ -58,7 +72,8 @@ class Lease:
         (found,) = await store.read([Span(self.partition, self.role, self.role)])
         # What was seen is dated after it was seen: a watch that began too early would end too early.
         seen = clock.now()
-        return await self._consider(store, seen, found.rows[0].values if found.rows else {}, reluctant_ms is not None)
+        row = found.rows[0].values if found.rows else {}
+        return await self._consider(store, seen, row, reluctant_ms is not None, richer)
 
     async def release(self, store: Store, now: Moment) -> None:
         """Gives the lease up so that another server need not wait for it to lapse."""
@@ -67,12 +82,14 @@ class Lease:
         fence, self.held_fence = self.held_fence, None
         await change_one(store, self._move(self.holder, fence, self._beat, "", fence, self._beat + 1))
 
-    async def _consider(self, store: Store, now: Moment, row: Values, reluctant: bool) -> bool:
+    async def _consider(
+        self, store: Store, now: Moment, row: Values, reluctant: bool, richer: frozenset[str]
+    ) -> bool:
         holder, fence, beat = row.get("holder"), row.get("fence"), row.get("beat")
         if fence is None:
             return await self._change(store, now, None, None, None, 1, 1)
         assert isinstance(holder, str) and isinstance(fence, int) and isinstance(beat, int)
-        if holder == self.holder or (holder == "" and not reluctant):
+        if holder == self.holder or (holder in {"", *richer} and not reluctant):
             return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
         seen = (holder, fence, beat)
         if seen != self._watched:
@@ -114,3 +131,15 @@ class Lease:
         expect: Values = {"holder": holder, "fence": fence, "beat": beat}
         values: Values = {"holder": new_holder, "fence": new_fence, "beat": new_beat, "duration": self.duration_ms}
         return Change(self.partition, [RowChange(self.role, expect, values)])
+
+
+def richer_holders(leases: Iterable[Lease], now: Moment) -> frozenset[str]:
+    """Who, as last seen, holds at least two more of these leases than this server."""
+    mine = 0
+    others: Counter[str] = Counter()
+    for lease in leases:
+        if lease.held(now):
+            mine += 1
+        elif lease.watched_holder is not None:
+            others[lease.watched_holder] += 1
+    return frozenset(holder for holder, count in others.items() if count >= mine + 2)

@@ -16,6 +16,7 @@ from angelhair.engine.bucketed.lane import Lane, LaneView
 from angelhair.engine.bucketed.worker import Worker
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
+from angelhair.engine.leases import richer_holders
 from angelhair.engine.store import Store
 from angelhair.errors import InvalidRequest, QueueNotFound, Unavailable
 from angelhair.model import validate_name
@@ -133,6 +134,11 @@ class Memory:
 
     def worker(self, lane: Lane) -> Worker:
         return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))
+
+    def richer_holders(self, queue: Queue, now: Moment) -> frozenset[str]:
+        """Servers that hold at least two more of the queue's lanes than we do."""
+        workers = [self.workers.get((queue.incarnation, number)) for number in queue.lanes]
+        return richer_holders([worker.lease for worker in workers if worker is not None], now)
 
     def _holds(self, queue: Queue, number: int, now: Moment) -> bool:
         worker = self.workers.get((queue.incarnation, number))

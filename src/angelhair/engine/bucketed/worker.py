@@ -24,10 +24,15 @@ class Worker:
         return cls(Lease(places.leases(lane.incarnation, lane.number), "repair", lane.server))
 
 
-async def step(lane: Lane, worker: Worker, trusted: bool) -> tuple[int, Marks | None]:
-    """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks."""
+async def step(
+    lane: Lane, worker: Worker, trusted: bool, richer: frozenset[str] = frozenset()
+) -> tuple[int, Marks | None]:
+    """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks.
+
+    `richer`: servers that hold so many of the queue's lanes that this one may be taken from them.
+    """
     reluctant_ms = None if trusted else limits.RELUCTANT_LEASES * limits.LEASE_MS
-    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms):
+    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms, richer):
         return limits.LEASE_BEAT_MS, None
     marks = await read_marks(lane)
     # What was seen is dated after it was seen (R5), by a clock that is good at that very moment.
