@@ -68,6 +68,9 @@ OPEN_ROUNDS = 6
 OPEN_BUCKETS = 8
 """Buckets that a reader looks into at the same time for new messages."""
 
+READS_ASIDE = 16
+"""Reads of new messages that begin elsewhere than at the lowest open bucket after others were faster there."""
+
 GAP_RUNS = 8
 """Runs of missing ids that one receive looks for again."""
 

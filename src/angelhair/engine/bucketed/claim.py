@@ -128,7 +128,7 @@ def _leave_out_taken(
         if not free:
             pending.pop(candidate.number, None)
             if candidate.delivery is None:
-                lane.view.others_took_new()
+                lane.view.others_took_new(wish.bucket)
             else:
                 lane.view.others_took_again(wish.bucket, now)
 

@@ -105,6 +105,8 @@ class LaneView:
     open: dict[int, OpenBucket] = field(default_factory=dict)
     fresh: deque[tuple[int, Candidate]] = field(default_factory=deque)
     """Never delivered, in order, with the bucket of each."""
+    reads_aside: int = 0
+    """So many reads of new messages still begin in a bucket that is this server's own choice."""
     again: deque[tuple[int, Candidate]] = field(default_factory=deque)
     """Visible again."""
     due: list[tuple[int, int]] = field(default_factory=list)
@@ -197,11 +199,14 @@ class LaneView:
         if any(held == bucket for held, _ in self.fresh):
             self.fresh = deque(item for item in self.fresh if item[0] != bucket)
 
-    def others_took_new(self) -> None:
-        """What was read ahead may be gone too: every open bucket is read again, first of all what was claimed there."""
-        for opened in self.open.values():
+    def others_took_new(self, bucket: int) -> None:
+        """So may be the rest that was read ahead of the bucket: it is read again, first of all what was claimed there.
+        And for a while this server begins elsewhere: two that read from the same end meet again and again."""
+        self.reads_aside = limits.READS_ASIDE
+        opened = self.open.get(bucket)
+        if opened is not None and not opened.stale:
             opened.stale = True
-        self.fresh.clear()
+            self.fresh = deque(item for item in self.fresh if item[0] != bucket)
 
     def others_took_again(self, bucket: int, now: Moment) -> None:
         """So may the other messages of the bucket that had become visible again: it is looked into once more."""

@@ -7,6 +7,8 @@ and leaves the gaps to repair. A closed bucket is only a mark that moved: repair
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import is_over
@@ -22,7 +24,7 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
     await _open_buckets(lane, marks)
     ahead = min(limits.PREFETCH_MESSAGES, limits.PREFETCH_BYTES // (view.typical_body_bytes or limits.FIRST_BODY_BYTES))
     wanted = max(needed, ahead)
-    for bucket, opened in sorted(view.open.items()):
+    for bucket, opened in _in_order(lane):
         spans = _spans(lane, marks, bucket, opened, wanted, now)
         if spans:
             try:
@@ -39,6 +41,17 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
                 wanted -= _take_in(lane, marks, bucket, opened, span, part, seen, expiring)
         if wanted <= 0:
             break
+
+
+def _in_order(lane: Lane) -> list[tuple[int, OpenBucket]]:
+    """The open buckets, lowest first; after a meeting with other servers, from one on that depends on who we are."""
+    view = lane.view
+    buckets = sorted(view.open.items())
+    if not view.reads_aside or not buckets:
+        return buckets
+    view.reads_aside -= 1
+    begin = crc32(lane.server.encode()) % len(buckets)
+    return buckets[begin:] + buckets[:begin]
 
 
 async def _open_buckets(lane: Lane, marks: Marks) -> None:
