@@ -31,6 +31,9 @@ class Puts:
         self._waiting: deque[Waiting] = deque()
         self._reserving = False
         self._writing = 0
+        self._polite = 0
+        """So many groups still wait for the one before to be written, because other servers reserve here too."""
+        self._lost = 0
         self._room: Promise[None] | None = None
 
     async def ask(self, request: Request) -> list[PutOutcome]:
@@ -55,7 +58,7 @@ class Puts:
 
     async def _reserve(self) -> None:
         while self._waiting:
-            if self._writing >= limits.PUT_GROUPS_WRITING:
+            if self._writing >= (1 if self._polite else limits.PUT_GROUPS_WRITING):
                 self._room = self._runtime.promise()
                 await self._room
                 continue
@@ -68,11 +71,19 @@ class Puts:
             except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
                 await _answer(group, error)
                 continue
+            self._mind_others(reservation)
             self._writing += 1
             self._runtime.spawn(self._write(reservation, group))
         self._reserving = False
         if not self._writing:
             self._forget()
+
+    def _mind_others(self, reservation: Reservation) -> None:
+        """Who reserves without a pause always knows the next id, and others, who must read it first, never get a turn:
+        while there are others, the next reservation comes after this group is written."""
+        lost = reservation.lane.view.reservations_lost
+        self._polite = limits.POLITE_GROUPS if lost != self._lost else max(0, self._polite - 1)
+        self._lost = lost
 
     async def _write(self, reservation: Reservation, group: list[Waiting]) -> None:
         try:

@@ -41,6 +41,9 @@ PUT_ROUNDS = 6
 PUT_GROUPS_WRITING = 4
 """Groups of puts of one queue whose rows are being written at the same time. More would only make gaps for readers."""
 
+POLITE_GROUPS = 64
+"""Groups of puts that do not overlap after another server was seen to reserve ids in the same lane."""
+
 PUT_GROUP_BYTES = 4 * 1024 * 1024
 """Bytes of bodies in one group of puts: what a store takes in one go without stalling others."""
 

@@ -102,6 +102,8 @@ class LaneView:
     """What one server remembers of one lane. All of it may be wrong but `finished`, `full` and `acked` (R4)."""
 
     next_id: int | None = None
+    reservations_lost: int = 0
+    """Times that another server was faster at reserving ids."""
     open: dict[int, OpenBucket] = field(default_factory=dict)
     fresh: deque[tuple[int, Candidate]] = field(default_factory=deque)
     """Never delivered, in order, with the bucket of each."""

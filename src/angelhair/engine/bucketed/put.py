@@ -84,6 +84,7 @@ def _reserved(lane: Lane, outcome: Applied | Refused, first: int, count: int, at
         return True
     assert isinstance(outcome, Refused)
     lane.view.next_id = _next_of(lane, outcome.rows.get(places.SEQUENCE_ROW, {}))
+    lane.view.reservations_lost += 1
     return False
 
 
