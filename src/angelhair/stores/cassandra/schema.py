@@ -54,6 +54,12 @@ SCRIBE_LOOK_SECONDS = 0.1
 """How long to wait for a connection to the node that changes the schema: twice the driver's own patience."""
 
 
+AGREEMENT_SECONDS = 60
+AGREEMENT_LOOK_SECONDS = 0.1
+AGREEMENT_LOOKS = int(AGREEMENT_SECONDS / AGREEMENT_LOOK_SECONDS)
+"""How long to wait until every node has the schema. Idle ones take about a second, which is how often they gossip."""
+
+
 class SchemaMissing(StoreRefused):
     """The keyspace is there and empty: whoever may create tables in it may go on with `bootstrap`."""
 
@@ -77,6 +83,8 @@ def bring_forward(session: Session, keyspace: str, tables: Sequence[Table] = TAB
     """Creates the schema, or adds what a version that is older than ours lacks. Several servers that start at once on
     an empty keyspace may all do it, through one node; see `_scribe`."""
     scribe = _scribe(session)
+    # The scribe has made a change when it answers. Until the others have it takes a second: once at the end is enough.
+    session.cluster.max_schema_agreement_wait = 0
 
     def ask(statement: str, parameters: Sequence[str] = ()) -> Any:
         return session.execute(statement, parameters or None, timeout=SCHEMA_TIMEOUT_SECONDS, host=scribe)
@@ -85,7 +93,7 @@ def bring_forward(session: Session, keyspace: str, tables: Sequence[Table] = TAB
         f'CREATE TABLE IF NOT EXISTS "{keyspace}"."{META}" (name text PRIMARY KEY, value text) '
         f"WITH compaction = {_OVERWRITTEN} AND gc_grace_seconds = {GRACE_OF_TRUTH_SECONDS}"
     )
-    _agree(session)
+    _agree(session, scribe)
     found = read_version(session, keyspace)
     if found is not None and found > version:
         raise _newer(keyspace, found, version)
@@ -103,7 +111,7 @@ def bring_forward(session: Session, keyspace: str, tables: Sequence[Table] = TAB
         for name, kind in column_types(table).items():
             if name not in present:
                 ask(f'ALTER TABLE "{keyspace}"."{table.name}" ADD IF NOT EXISTS "{name}" {kind}')
-    _agree(session)
+    _agree(session, scribe)
     _record_version(session, keyspace, found, version)
 
 
@@ -126,10 +134,24 @@ def _scribe(session: Session) -> Host:
     raise Unavailable("the node that the schema has to be changed on cannot be reached")
 
 
-def _agree(session: Session) -> None:
-    """Waits until every node has the schema; whoever finds a table there already was not made to wait by the driver."""
-    if not session.cluster.control_connection.wait_for_schema_agreement(wait_time=SCHEMA_TIMEOUT_SECONDS):
-        raise Unavailable(f"the nodes did not agree on the schema within {SCHEMA_TIMEOUT_SECONDS:.0f} s")
+def _agree(session: Session, scribe: Host) -> None:
+    """Waits until every node that is up has the schema of the node that changes it.
+
+    The scribe is asked. The driver would ask the node of its control connection, and one that has not yet heard of a
+    change finds that all agree, on what was before it.
+    """
+    for _ in range(AGREEMENT_LOOKS):
+        versions = {row[0] for row in session.execute("SELECT schema_version FROM system.local", host=scribe)}
+        for peer, address, version in session.execute(
+            "SELECT peer, rpc_address, schema_version FROM system.peers", host=scribe
+        ):
+            node = session.cluster.metadata.get_host(address or peer)
+            if node is not None and node.is_up is not False and version is not None:
+                versions.add(version)
+        if len(versions) == 1:
+            return
+        time.sleep(AGREEMENT_LOOK_SECONDS)
+    raise Unavailable(f"the nodes did not agree on the schema within {AGREEMENT_SECONDS} s")
 
 
 def check_version(session: Session, keyspace: str, version: int = SCHEMA_VERSION) -> None:
