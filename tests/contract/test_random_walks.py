@@ -25,6 +25,8 @@ from tests.contract.worlds import World
 
 STEPS = 40
 KEYS = (INTEGER_MIN, -2, -1, 0, 1, 2, 3, 1000, INTEGER_MAX)
+RUNS = (10, 10, 11, 12, 20, INTEGER_MAX - 10)
+"""Where runs of rows begin: away from the keys above, and often over one another."""
 CLAIMS: tuple[Value, ...] = (None, "", "a", "b")
 BODIES: tuple[Value, ...] = (None, b"", b"a", b"\x00")
 NUMBERS: tuple[Value, ...] = (0, 1, 2, INTEGER_MAX)
@@ -59,8 +61,18 @@ class Walk:
         chosen = self.dice.sample(("final", "finished"), self.dice.choice((0, 0, 1, 2)))
         return {flag: self.dice.choice((None, 1, 2)) for flag in chosen}
 
+    def run(self, present: State) -> list[RowChange]:
+        """Rows next to each other, in which the very same is expected and set: a store may treat them as one."""
+        first = self.dice.choice(RUNS)
+        length = self.dice.choice((2, 4, 5, 8))
+        there = present[1].get(self.dice.choice((first, first + 1)), {})
+        columns = self.dice.sample(("delivery", "claim", "body"), self.dice.choice((1, 1, 2)))
+        expect = {column: there.get(column) for column in columns}
+        values = None if self.dice.random() < 0.1 else self.row_values()
+        return [RowChange(key, expect, values) for key in range(first, first + length)]
+
     def change(self, partition: Partition, present: State) -> Change:
-        rows = []
+        rows = self.run(present) if self.dice.random() < 0.5 else []
         for key in self.dice.sample(KEYS, self.dice.choice((0, 1, 1, 2, 5))):
             drawn = self.dice.random()
             values = None if drawn < 0.15 else ({} if drawn < 0.25 else self.row_values())

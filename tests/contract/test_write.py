@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from angelhair.engine.store import APPLIED, Change, Refused, Row, RowChange, Span, Store, Write
+from angelhair.engine.store import APPLIED, Change, Refused, Row, RowChange, Span, Store, Values, Write
 from tests.contract.tools import (
     GUARDED,
     GUARDED_BY_NAME,
@@ -193,6 +193,24 @@ async def test_7_rows_with_a_ttl_vanish_and_others_and_flags_stay(store: Store, 
     await write(store, plain, {1: {"attributes": "new"}})
     assert (await all_rows(store, guarded))[1] == {"delivery": 9}
     assert (await all_rows(store, plain))[1] == {"attributes": "new"}
+
+
+async def test_7_a_run_of_rows_with_a_ttl_vanishes_and_lends_nothing(store: Store, world: World) -> None:
+    guarded = fresh(GUARDED)
+    expect: Values = {"delivery": None}
+    numbers = range(1, 7)
+
+    def run(expect: Values, values: Values, ttl_seconds: int | None = None) -> Change:
+        return Change(guarded, [RowChange(number, expect, values) for number in numbers], ttl_seconds=ttl_seconds)
+
+    await applied(store, run(expect, {"delivery": 1, "claim": "x"}, ttl_seconds=2))
+    await applied(store, run({"delivery": 1}, {"delivery": 2}, ttl_seconds=2))
+    assert keys_of(await read(store, Span(guarded))) == list(numbers)
+    await world.wait(2)
+    assert await all_rows(store, guarded) == {}
+    assert dict((await refused(store, run({"delivery": 2}, {"delivery": 3}))).rows) == {}
+    await applied(store, run({"delivery": None, "claim": None}, {"delivery": 9}))
+    assert await all_rows(store, guarded) == {number: {"delivery": 9} for number in numbers}
 
 
 async def test_7_a_row_written_again_whole_lives_by_its_last_ttl(store: Store, world: World) -> None:

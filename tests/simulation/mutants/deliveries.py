@@ -8,7 +8,7 @@ DELIVERIES = (
         "ack without the delivery number",
         "A receipt that has gone stale settles the message as if it were the newest one.",
         "A3",
-        (Patch("bucketed.ack._row", "{'delivery': receipt.delivery, 'settled': None}", "{'settled': None}"),),
+        (Patch("bucketed.ack._rows", "{'delivery': delivery, 'settled': None}", "{'settled': None}"),),
         ("one_winner",),
     ),
     Mutant(
@@ -17,9 +17,9 @@ DELIVERIES = (
         "R7",
         (
             Patch(
-                "bucketed.ack._row",
-                "{'delivery': receipt.delivery, 'settled': None}",
-                "{'delivery': receipt.delivery}",
+                "bucketed.ack._rows",
+                "{'delivery': delivery, 'settled': None}",
+                "{'delivery': delivery}",
             ),
         ),
         ("dead_letters",),
@@ -41,7 +41,13 @@ DELIVERIES = (
         "claim without condition",
         "A message is claimed again without a test that nobody else has claimed it since it was seen.",
         "A2, A3",
-        (Patch("bucketed.claim._row", "{'revision': candidate.revision, 'settled': None}", "{'settled': None}"),),
+        (
+            Patch(
+                "bucketed.claim._expect_and_values",
+                "{'revision': candidate.revision, 'settled': None}",
+                "{'settled': None}",
+            ),
+        ),
         ("unique_receipts", "visibility"),
     ),
     Mutant(
@@ -50,11 +56,11 @@ DELIVERIES = (
         "A3",
         (
             Patch(
-                "bucketed.claim._row",
+                "bucketed.claim._expect_and_values",
                 "{'revision': candidate.revision, 'settled': None}",
                 "{'revision': candidate.revision}",
             ),
-            Patch("bucketed.claim._row", "'claim': token", "'claim': token, 'settled': None"),
+            Patch("bucketed.claim._expect_and_values", "'claim': token", "'claim': token, 'settled': None"),
         ),
         ("ack_finality", "unique_receipts"),
     ),
@@ -62,7 +68,7 @@ DELIVERIES = (
         "first claim without condition",
         "A message that seems new is claimed without a test that nobody has claimed it before.",
         "A3",
-        (Patch("bucketed.claim._row", "expect = {'delivery': None}", "expect = {}"),),
+        (Patch("bucketed.claim._expect_and_values", "expect = {'delivery': None}", "expect = {}"),),
         ("unique_receipts", "ack_finality", "visibility"),
     ),
     Mutant(

@@ -94,7 +94,7 @@ REPAIRS = (
         (
             Patch("bucketed.retire.retire", "last = marks.repair", "last = marks.settled"),
             Patch(
-                "bucketed.retire.retire",
+                "bucketed.retire._over",
                 "if not isinstance(finished_at, int) or",
                 "if isinstance(finished_at, int) and",
             ),

@@ -32,12 +32,15 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
             break
         batches = [(bucket, _batch(receipts)) for bucket, receipts in pending.items()]
         changes = [
-            Change(lane.states(bucket), [_row(receipt, now) for receipt in batch], expect_flags={"finished": None})
-            for bucket, batch in batches
+            Change(lane.states(bucket), _rows(batch, now), expect_flags={"finished": None}) for bucket, batch in batches
         ]
         for (bucket, batch), outcome in zip(batches, await change_settled(lane.store, changes), strict=True):
             if isinstance(outcome, Applied):
                 lane.view.count_acked(bucket, len(batch))
+                if len(batch) == len(pending[bucket]):
+                    settled.update(dict.fromkeys(batch))
+                    del pending[bucket]
+                    continue
             acked = {receipt.number: receipt.delivery for receipt in batch}
             for receipt in [receipt for receipt in pending[bucket] if receipt.number in acked]:
                 if isinstance(outcome, Applied):
@@ -61,9 +64,14 @@ def _batch(receipts: set[Receipt]) -> list[Receipt]:
     return list(newest.values())[: limits.CHANGE_ROWS]
 
 
-def _row(receipt: Receipt, now: Moment) -> RowChange:
-    expect: Values = {"delivery": receipt.delivery, "settled": None}
-    return RowChange(receipt.number, expect, {"settled": ACKED, "settled_at": now.wall_ms})
+def _rows(batch: Sequence[Receipt], now: Moment) -> list[RowChange]:
+    """What rows have in common is one object: stores tell by that which rows are alike."""
+    values: Values = {"settled": ACKED, "settled_at": now.wall_ms}
+    expected: dict[int, Values] = {}
+    for _, _, delivery in batch:
+        if delivery not in expected:
+            expected[delivery] = {"delivery": delivery, "settled": None}
+    return [RowChange(number, expected[delivery], values) for _, number, delivery in batch]
 
 
 def _free(found: Values, receipt: Receipt, flags: Values) -> bool:

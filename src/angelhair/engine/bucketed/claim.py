@@ -36,7 +36,7 @@ class Claims(NamedTuple):
 
 async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> Claims:
     """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it."""
-    await wake.arm(lane, [(wish.visibility_ms, wish.bucket) for wish in wishes])
+    await wake.arm(lane, {(wish.visibility_ms, wish.bucket) for wish in wishes})
     pending: dict[tuple[int, str | None], dict[int, Wish]] = {}
     for wish in wishes:
         pending.setdefault((wish.bucket, wish.candidate.opened), {})[wish.candidate.number] = wish
@@ -77,7 +77,7 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
 def _change(lane: Lane, bucket: int, group: Sequence[Wish], token: str, now: Moment) -> Change:
     return Change(
         lane.states(bucket),
-        [_row(wish, token, now) for wish in group],
+        _rows(group, token, now),
         expect_flags=_flags_for(group),
     )
 
@@ -87,8 +87,20 @@ def _flags_for(group: Sequence[Wish]) -> Values:
     return {"finished": None} if opened is None else {"opened": opened, "final": None, "finished": None}
 
 
-def _row(wish: Wish, token: str, now: Moment) -> RowChange:
-    candidate = wish.candidate
+def _rows(group: Sequence[Wish], token: str, now: Moment) -> list[RowChange]:
+    """What rows have in common is one object: stores tell by that which rows are alike."""
+    known: dict[tuple[int | None, int | None, bool, int], tuple[Values, Values]] = {}
+    rows = []
+    for _, candidate, visibility_ms in group:
+        kind = (candidate.delivery, candidate.revision, candidate.first_delivered_at is None, visibility_ms)
+        alike = known.get(kind)
+        if alike is None:
+            alike = known[kind] = _expect_and_values(candidate, visibility_ms, token, now)
+        rows.append(RowChange(candidate.number, *alike))
+    return rows
+
+
+def _expect_and_values(candidate: Candidate, visibility_ms: int, token: str, now: Moment) -> tuple[Values, Values]:
     expect: Values
     if candidate.delivery is None:
         expect = {"delivery": None}
@@ -97,13 +109,13 @@ def _row(wish: Wish, token: str, now: Moment) -> RowChange:
     values: dict[str, Value] = {
         "delivery": (candidate.delivery or 0) + 1,
         "revision": (candidate.revision or 0) + 1,
-        "visible_at": now.wall_ms + wish.visibility_ms,
-        "duration": wish.visibility_ms,
+        "visible_at": now.wall_ms + visibility_ms,
+        "duration": visibility_ms,
         "claim": token,
     }
     if candidate.first_delivered_at is None:
         values["first_delivered_at"] = now.wall_ms
-    return RowChange(candidate.number, expect, values)
+    return expect, values
 
 
 def _is_ours(wish: Wish, rows: Mapping[Key, Values], token: str) -> bool:

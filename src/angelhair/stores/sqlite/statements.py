@@ -40,6 +40,15 @@ def upsert(table: Table, columns: tuple[str, ...], expiring: bool, length: int) 
     A row that has expired but was not swept yet must not lend its old columns to the new one.
     """
     now = (2 + len(columns) + expiring) * length + 1
+    names = [PARTITION, KEY, *map(quoted, columns)] + [EXPIRES] * expiring
+    return (
+        f"INSERT INTO {quoted(table.name)} ({','.join(names)}) VALUES {_lists(len(names), length)} "
+        f"{_on_conflict(table, columns, now)}"
+    )
+
+
+def _on_conflict(table: Table, columns: tuple[str, ...], now: int) -> str:
+    """`now`: which parameter it is. It is named even where no column needs it, so that every shape takes the same."""
     effects = [f"{quoted(column)}=excluded.{quoted(column)}" for column in columns]
     effects += [
         f"{quoted(column)}=iif({EXPIRES}<=?{now},NULL,{quoted(column)})"
@@ -47,12 +56,7 @@ def upsert(table: Table, columns: tuple[str, ...], expiring: bool, length: int) 
         if column not in columns
     ]
     effects.append(f"{EXPIRES}=excluded.{EXPIRES}")
-    names = [PARTITION, KEY, *map(quoted, columns)] + [EXPIRES] * expiring
-    # `now` is named even where no column needs it, so that every shape takes the same parameters.
-    return (
-        f"INSERT INTO {quoted(table.name)} ({','.join(names)}) VALUES {_lists(len(names), length)} "
-        f"ON CONFLICT ({PARTITION},{KEY}) DO UPDATE SET {','.join(effects)} WHERE ?{now} IS NOT NULL"
-    )
+    return f"ON CONFLICT ({PARTITION},{KEY}) DO UPDATE SET {','.join(effects)} WHERE ?{now} IS NOT NULL"
 
 
 @lru_cache(SHAPES)
@@ -69,6 +73,44 @@ def unexpected(table: Table, columns: tuple[str, ...], length: int) -> str:
         f"SELECT EXISTS (SELECT 1 FROM expected LEFT JOIN {quoted(table.name)} AS present "
         f"ON present.{PARTITION}=?{partition} AND present.{KEY}=expected.{KEY} "
         f"AND (present.{EXPIRES} IS NULL OR present.{EXPIRES}>?{partition + 1}) WHERE NOT ({tests}))"
+    )
+
+
+@lru_cache(SHAPES)
+def unexpected_in_run(table: Table, columns: tuple[str, ...], absent: bool) -> str:
+    """1 if a row of a run of keys is not as expected. The partition, the first and the last key, now; then the columns'
+    values and how many rows there are, or, if all of it is expected to be `absent`, nothing."""
+    rows = (
+        f"FROM {quoted(table.name)} WHERE {PARTITION}=?1 AND {KEY} BETWEEN ?2 AND ?3 "
+        f"AND ({EXPIRES} IS NULL OR {EXPIRES}>?4)"
+    )
+    if absent:
+        tests = " AND ".join(f"{quoted(column)} IS NULL" for column in columns)
+        return f"SELECT EXISTS (SELECT 1 {rows} AND NOT ({tests}))"
+    tests = " AND ".join(f"{quoted(column)} IS ?{number}" for number, column in enumerate(columns, 5))
+    return f"SELECT (SELECT count(*) {rows} AND {tests}) <> ?{5 + len(columns)}"
+
+
+@lru_cache(SHAPES)
+def upsert_run(table: Table, columns: tuple[str, ...]) -> str:
+    """Sets the same columns in a run of rows, there or not. The partition, the first and the last key, now; then the
+    columns and the expiry."""
+    values = ",".join(f"?{number}" for number in range(5, 5 + len(columns) + 1))
+    return (
+        "WITH RECURSIVE run (number) AS (VALUES (?2) UNION ALL SELECT number+1 FROM run WHERE number<?3) "
+        f"INSERT INTO {quoted(table.name)} ({','.join([PARTITION, KEY, *map(quoted, columns), EXPIRES])}) "
+        f"SELECT ?1,number,{values} FROM run WHERE true {_on_conflict(table, columns, 4)}"
+    )
+
+
+@lru_cache(SHAPES)
+def update_run(table: Table, columns: tuple[str, ...]) -> str:
+    """Sets the same columns in a run of rows that are all there. The partition, the first and the last key; then the
+    columns and the expiry."""
+    effects = ",".join(f"{quoted(column)}=?{number}" for number, column in enumerate(columns, 4))
+    return (
+        f"UPDATE {quoted(table.name)} SET {effects},{EXPIRES}=?{4 + len(columns)} "
+        f"WHERE {PARTITION}=?1 AND {KEY} BETWEEN ?2 AND ?3"
     )
 
 

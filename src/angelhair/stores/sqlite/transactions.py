@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
-from angelhair.engine.store import APPLIED, Applied, Change, Partition, Table, Values, Write
+from angelhair.engine.store import APPLIED, Applied, Change, Partition, RowChange, Table, Values, Write
 from angelhair.stores.sqlite import reading, statements
+from angelhair.stores.sqlite.runs import runs_among
 
 SWEEP_ROWS = 500
 """Expired rows taken away by one transaction: a few milliseconds."""
@@ -121,12 +122,17 @@ def _change(connection: apsw.Connection, change: Change, now_ms: int) -> Applied
         statements.unexpected_flags(table, tuple(change.expect_flags)), (*change.expect_flags.values(), partition)
     ).get:
         return UNEXPECTED
-    if change.rows and not _rows_as_expected(connection, change, now_ms):
+    runs, single = runs_among(change.rows)
+    if not all(run.is_as_expected(connection, change.partition, now_ms) for run in runs):
         return UNEXPECTED
-    effects = _Effects(now_ms)
+    if single and not _rows_as_expected(connection, change.partition, single, now_ms):
+        return UNEXPECTED
     expires_ms = None if change.ttl_seconds is None else now_ms + change.ttl_seconds * 1000
+    for run in runs:
+        run.set(connection, change.partition, expires_ms, now_ms)
+    effects = _Effects(now_ms)
     deleted = []
-    for key, _, values in change.rows:
+    for key, _, values in single:
         if values is None:
             deleted.append(key)
         else:
@@ -143,10 +149,12 @@ def _change(connection: apsw.Connection, change: Change, now_ms: int) -> Applied
     return APPLIED
 
 
-def _rows_as_expected(connection: apsw.Connection, change: Change, now_ms: int) -> bool:
-    table, partition = change.partition
+def _rows_as_expected(
+    connection: apsw.Connection, place: Partition, rows: Sequence[RowChange], now_ms: int
+) -> bool:
+    table, partition = place
     shapes: dict[tuple[str, ...], list[Any]] = {}
-    for key, expect, _ in change.rows:
+    for key, expect, _ in rows:
         if expect:
             shapes.setdefault(tuple(expect), []).extend((key, *expect.values()))
     for columns, parameters in shapes.items():

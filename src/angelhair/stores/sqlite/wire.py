@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from angelhair.engine.store import APPLIED, Change, Partition, Row, Slice, Span, Table, Together, Write
+from angelhair.engine.store import APPLIED, Change, Partition, Row, RowChange, Slice, Span, Table, Together, Write
 from angelhair.errors import OutcomeUnknown, StoreError, StoreRefused, Unavailable
 from angelhair.stores.sqlite.connection import Place
 from angelhair.stores.sqlite.transactions import UNEXPECTED, Call
@@ -113,10 +113,23 @@ class CallsEncoder:
             return [(self._numbers[table], key) for table, key in call.items]
         if call.verb == "together":
             return [
-                (self._located(change), [*map(self._located, writes)], [*map(self._located, spans)])
+                (self._change(change), [*map(self._located, writes)], [*map(self._located, spans)])
                 for change, writes, spans in call.items
             ]
-        return [*map(self._located, call.items)]
+        return [*map(self._change if call.verb == "change" else self._located, call.items)]
+
+    def _change(self, change: Change) -> tuple[Any, ...]:
+        """Values that rows have in common cross once, and are one object again on the other side."""
+        (table, key), rows, *rest = change
+        alike: list[tuple[list[Any], Any, Any]] = []
+        keys: list[Any] = []
+        expect, values = None, None
+        for row_key, row_expect, row_values in rows:
+            if row_expect is not expect or row_values is not values or not keys:
+                keys, expect, values = [], row_expect, row_values
+                alike.append((keys, expect, values))
+            keys.append(row_key)
+        return (self._numbers[table], key, alike, *rest)
 
     def _located(self, item: tuple[Any, ...]) -> tuple[Any, ...]:
         """A write, a change or a span, its table by number."""
@@ -143,7 +156,12 @@ class CallsDecoder:
         partition = Partition(self._tables[number], key)
         if verb == "write":
             return Write(partition, *rest)
-        return Change(partition, *rest) if verb == "change" else partition
+        if verb == "change":
+            alike, *others = rest
+            return Change(
+                partition, [RowChange(key, expect, values) for keys, expect, values in alike for key in keys], *others
+            )
+        return partition
 
     def _span(self, item: list[Any]) -> Span:
         number, key, first, last, limit, columns = item
