@@ -132,8 +132,9 @@ class Service:
 
     async def ack(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
         outcomes = await self.batching.ack(account, name, receipts)
-        acked = sum(outcome is None for outcome in outcomes)
-        self._listener.acked(name, acked, sum(isinstance(outcome, RequestError) for outcome in outcomes))
+        acked = outcomes.count(None)
+        refused = 0 if acked == len(outcomes) else sum(isinstance(outcome, RequestError) for outcome in outcomes)
+        self._listener.acked(name, acked, refused)
         self.workers.wake(name)
         return outcomes
 

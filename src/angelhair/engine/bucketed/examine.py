@@ -161,8 +161,14 @@ def is_over(lane: Lane, marks: Marks, number: int, body: Values, now: Moment, ex
     """Whether a message was purged or, by a clock that can be trusted, has outlived the queue's retention."""
     if number < marks.purged:
         return True
-    retention, enqueued_at = lane.settings.retention_ms, _whole(body, "enqueued_at")
-    return expiring and retention is not None and enqueued_at is not None and enqueued_at + retention <= now.wall_ms
+    over, enqueued_at = over_before(lane, now, expiring), _whole(body, "enqueued_at")
+    return over is not None and enqueued_at is not None and enqueued_at <= over
+
+
+def over_before(lane: Lane, now: Moment, expiring: bool) -> int | None:
+    """What was put by then has outlived the queue's retention; None if nothing has, or nobody may say so."""
+    retention = lane.settings.retention_ms
+    return now.wall_ms - retention if expiring and retention is not None else None
 
 
 def _whole(values: Values, name: str) -> int | None:

@@ -11,10 +11,10 @@ from zlib import crc32
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed.examine import is_over
+from angelhair.engine.bucketed.examine import over_before
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
 from angelhair.engine.bucketed.opening import open_buckets
-from angelhair.engine.store import Row, Slice, Span, Values
+from angelhair.engine.store import Slice, Span, Values
 from angelhair.errors import StoreError
 
 
@@ -112,16 +112,19 @@ def _take_in(
     """Notes what a span brought; returns how many candidates came of it."""
     assert isinstance(span.first, int) and isinstance(span.last, int)
     expected = span.first
-    taken = 0
-    for row in part.rows:
-        number = int(row.key)
+    before = len(lane.view.fresh)
+    over = over_before(lane, now, expiring)
+    for number, values in part.rows:
+        assert isinstance(number, int)
         if number > expected:
             opened.gaps.append((expected, number - 1))
         expected = number + 1
-        if row.values.get("keyed") is None:
+        if values.get("keyed") is None:
             opened.plain.add(number)
-        if not is_over(lane, marks, number, row.values, now, expiring):
-            taken += _take_row(lane, bucket, opened, row, now)
+        enqueued_at = values.get("enqueued_at")
+        assert isinstance(enqueued_at, int)
+        if number >= marks.purged and (over is None or enqueued_at > over):
+            _take_row(lane, bucket, opened, number, values, enqueued_at, now)
     # Without a limit in the way the rest of the span was looked for and is not there.
     end = expected if part.more else span.last + 1
     if span.first >= opened.position:
@@ -130,22 +133,23 @@ def _take_in(
             opened.gaps.append((expected, end - 1))
     elif expected <= span.last:
         opened.gaps.append((expected, span.last))
-    return taken
+    return len(lane.view.fresh) - before
 
 
-def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment) -> int:
-    values: Values = row.values
-    number = int(row.key)
-    enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
+def _take_row(
+    lane: Lane, bucket: int, opened: OpenBucket, number: int, values: Values, enqueued_at: int, now: Moment
+) -> None:
+    view = lane.view
+    visible_from, body = values.get("visible_from"), values.get("body")
     attributes, origin = values.get("attributes"), values.get("origin")
-    assert isinstance(enqueued_at, int) and isinstance(body, bytes)
-    lane.view.note_size(len(body))
+    assert isinstance(body, bytes)
+    if len(body) != view.typical_body_bytes:
+        view.note_size(len(body))
     if isinstance(visible_from, int) and visible_from > now.wall_ms:
         remaining = min(visible_from - now.wall_ms, visible_from - enqueued_at)
-        lane.view.watch(number, -1, now)
-        lane.view.schedule(bucket, now.monotonic_ms + remaining)
-        return 0
-    view = lane.view
+        view.watch(number, -1, now)
+        view.schedule(bucket, now.monotonic_ms + remaining)
+        return
     candidate = Candidate(
         number,
         None,
@@ -158,7 +162,6 @@ def _take_row(lane: Lane, bucket: int, opened: OpenBucket, row: Row, now: Moment
         opened.token,
     )
     view.fresh.append((bucket, candidate))
-    return 1
 
 
 async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:

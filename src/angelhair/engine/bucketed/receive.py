@@ -88,9 +88,11 @@ async def _find(
         if len(view.fresh) < needed - len(found):
             await read_new(lane, marks, needed - len(found), now, expiring)
         found.extend(_take(view.fresh, needed - len(found), given))
-    # One message may have been found twice, as one that is new and as one that others have delivered meanwhile.
-    once = {candidate.number: (bucket, candidate) for bucket, candidate in reversed(found)}
-    return [item for item in reversed(once.values()) if item[1].number >= marks.purged and item[0] >= marks.floor]
+    if len({candidate.number for _, candidate in found}) < len(found):
+        # One was found twice, as one that is new and as one that others have delivered meanwhile.
+        once = {candidate.number: (bucket, candidate) for bucket, candidate in reversed(found)}
+        found = list(reversed(once.values()))
+    return [item for item in found if item[1].number >= marks.purged and item[0] >= marks.floor]
 
 
 async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> None:
@@ -126,6 +128,8 @@ async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expirin
 
 
 def _take(candidates: deque[tuple[int, Candidate]], most: int, given: set[int]) -> list[tuple[int, Candidate]]:
+    if not given:
+        return [candidates.popleft() for _ in range(min(most, len(candidates)))]
     taken: list[tuple[int, Candidate]] = []
     left: list[tuple[int, Candidate]] = []
     while candidates and len(taken) < most:
@@ -169,11 +173,12 @@ async def _serve(
             lane.view.reopen(wish.bucket)
         raise
     for wish in claims.won:
-        row = bodies.get(wish.candidate.number)
-        delivery = _delivery(lane, wish, row, now)
+        number = wish.candidate.number
+        delivery = _delivery(lane, wish, bodies.get(number), now)
         if delivery is not None:
-            owners[wish.candidate.number].deliveries.append(delivery)
-        lane.view.schedule(wish.bucket, now.monotonic_ms + wish.visibility_ms)
+            owners[number].deliveries.append(delivery)
+    for bucket, visibility_ms in {(wish.bucket, wish.visibility_ms) for wish in claims.won}:
+        lane.view.schedule(bucket, now.monotonic_ms + visibility_ms)
     if claims.unknown is not None:
         for waiting in group:
             waiting.error = claims.unknown

@@ -24,19 +24,28 @@ async def retire(lane: Lane, marks: Marks, now: Moment, trusted: bool) -> bool:
     buckets = range(marks.floor, min(last, marks.floor + limits.DROP_BUCKETS))
     if not buckets:
         return False
-    floor = marks.floor
-    found = await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in buckets])
-    for part in found:
-        finished_at = part.flags.get("finished_at")
-        if not isinstance(finished_at, int) or _kept_until(lane, finished_at, part.flags) > now.wall_ms:
-            break
-        floor += 1
+    # The oldest first, by itself: mostly it is to stay, and then so are the others.
+    over = await _over(lane, buckets[:1], now)
+    if over:
+        over += await _over(lane, buckets[1:], now)
+    floor = marks.floor + over
     if floor == marks.floor:
         return False
     # The operator may be moving the repair mark back: of the two moves one must see the other.
     if not await raise_mark(lane, "floor", marks.floor, floor, while_at=("repair", marks.repair)):
         return False
     return await _drop(lane, marks.dropped, floor)
+
+
+async def _over(lane: Lane, buckets: range, now: Moment) -> int:
+    """How many of these finished buckets, from the first on, need not be kept any longer."""
+    over = 0
+    for part in await lane.store.read([Span(lane.states(bucket), -1, -1) for bucket in buckets]):
+        finished_at = part.flags.get("finished_at")
+        if not isinstance(finished_at, int) or _kept_until(lane, finished_at, part.flags) > now.wall_ms:
+            break
+        over += 1
+    return over
 
 
 def _kept_until(lane: Lane, finished_at: int, flags: Values) -> int:

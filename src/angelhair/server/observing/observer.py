@@ -113,15 +113,14 @@ class Observer:
             return
         label = self._label(queue)
         self._received.add((label,), len(deliveries))
-        again = 0
-        for delivery in deliveries:
-            if delivery.deliveries > 1:
-                again += 1
-            else:
-                waited_ms = delivery.first_delivered_at_ms - delivery.enqueued_at_ms
-                self._first_wait.add((), max(0, waited_ms) / 1000)
-        if again:
-            self._redelivered.add((label,), again)
+        waited_seconds = [
+            max(0, delivery.first_delivered_at_ms - delivery.enqueued_at_ms) / 1000
+            for delivery in deliveries
+            if delivery.deliveries == 1
+        ]
+        self._first_wait.add((), *waited_seconds)
+        if len(waited_seconds) < len(deliveries):
+            self._redelivered.add((label,), len(deliveries) - len(waited_seconds))
 
     def acked(self, queue: str, count: int, refused: int = 0) -> None:
         label = self._label(queue)

@@ -85,12 +85,14 @@ class Distributions:
         self._bound_names = [*(repr(float(bound)) for bound in bounds), "+Inf"]
         self._values: dict[Key, _Spread] = {} if labels else {(): _Spread(len(self._bound_names))}
 
-    def add(self, key: Key, size: float) -> None:
+    def add(self, key: Key, *sizes: float) -> None:
         spread = self._values.get(key)
         if spread is None:
             spread = self._values[key] = _Spread(len(self._bound_names))
-        spread.counts[bisect_left(self._bounds, size)] += 1
-        spread.total += size
+        counts, bounds = spread.counts, self._bounds
+        for size in sizes:
+            counts[bisect_left(bounds, size)] += 1
+            spread.total += size
 
     def forget(self, wanted: Callable[[Key], bool]) -> None:
         for key in [key for key in self._values if wanted(key)]:

@@ -6,14 +6,15 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 
+@lru_cache(maxsize=4096)
 def rfc3339(time_ms: int) -> str:
+    # Messages that were received together have most of their times in common.
     seconds, milliseconds = divmod(time_ms, 1000)
     return f"{_second(seconds)}.{milliseconds:03d}Z"
 
 
 @lru_cache(maxsize=1024)
 def _second(seconds: int) -> str:
-    # Messages of one batch were put within a few seconds of each other: most of the work is done once.
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
