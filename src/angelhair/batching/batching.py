@@ -69,8 +69,11 @@ class Batching:
             async def run(group: list[Ask]) -> list[ReceiveOutcome]:
                 return await self.engine.receive(account, name, group)
 
+            # Where changes of one partition line up and cost no more for it, one group is looked for while the one
+            # before is being claimed. Elsewhere two claims of one bucket would only keep each other from it.
+            at_once = limits.RECEIVE_GROUPS if self.engine.joined is not None else 1
             receives = Group(
-                self._runtime, run, _weigh_ask, limits.BATCH_MESSAGES, lambda: _forget(self._receives, key)
+                self._runtime, run, _weigh_ask, limits.BATCH_MESSAGES, lambda: _forget(self._receives, key), at_once
             )
             self._receives[key] = receives
         return await receives.ask(ask)

@@ -1,4 +1,4 @@
-"""Group commit: what arrives while the previous group is under way goes together in the next one.
+"""Group commit: what arrives while as many groups as may be are under way goes together in the next one.
 
 There are no timers: a lone request never waits. A group fails only as a whole when what failed concerns all of it;
 otherwise each request gets its own answer.
@@ -17,7 +17,10 @@ A = TypeVar("A")
 
 
 class Group(Generic[Q, A]):
-    """Requests of one kind to one queue. `run` answers each request of a group, with an answer or an error."""
+    """Requests of one kind to one queue. `run` answers each request of a group, with an answer or an error.
+
+    `at_once`: groups under way at the same time.
+    """
 
     def __init__(
         self,
@@ -26,20 +29,22 @@ class Group(Generic[Q, A]):
         weigh: Callable[[Q], int],
         most: int,
         forget: Callable[[], None],
+        at_once: int = 1,
     ) -> None:
         self._runtime = runtime
         self._run = run
         self._weigh = weigh
         self._most = most
         self._forget = forget
+        self._at_once = at_once
         self._waiting: deque[tuple[Q, Promise[A]]] = deque()
-        self._running = False
+        self._running = 0
 
     async def ask(self, request: Q) -> A:
         promise: Promise[A] = self._runtime.promise()
         self._waiting.append((request, promise))
-        if not self._running:
-            self._running = True
+        if self._running < self._at_once:
+            self._running += 1
             self._runtime.spawn(self._work())
         return await promise
 
@@ -54,8 +59,9 @@ class Group(Generic[Q, A]):
                 answers = [error] * len(group)
             for (_, promise), answer in zip(group, answers, strict=True):
                 answer_to(promise, answer)
-        self._running = False
-        self._forget()
+        self._running -= 1
+        if not self._running:
+            self._forget()
 
 
 def take(waiting: deque[tuple[Q, Promise[A]]], weigh: Callable[[Q], int], most: int) -> list[tuple[Q, Promise[A]]]:

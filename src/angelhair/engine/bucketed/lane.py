@@ -18,7 +18,7 @@ Everything in `LaneView` is a hint that speeds things up. The refusal of a condi
 from __future__ import annotations
 
 import heapq
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -107,6 +107,8 @@ class LaneView:
     open: dict[int, OpenBucket] = field(default_factory=dict)
     fresh: deque[tuple[int, Candidate]] = field(default_factory=deque)
     """Never delivered, in order, with the bucket of each."""
+    claiming: Counter[int] = field(default_factory=Counter)
+    """Buckets with messages that are being claimed right now, by how many receives."""
     reads_aside: int = 0
     """So many reads of new messages still begin in a bucket that is this server's own choice."""
     again: deque[tuple[int, Candidate]] = field(default_factory=deque)

@@ -25,8 +25,8 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
     ahead = min(limits.PREFETCH_MESSAGES, limits.PREFETCH_BYTES // (view.typical_body_bytes or limits.FIRST_BODY_BYTES))
     wanted = max(needed, ahead)
     for bucket, opened in _in_order(lane):
-        spans = _spans(lane, marks, bucket, opened, wanted, now)
-        if spans:
+        while spans := _spans(lane, marks, bucket, opened, wanted, now):
+            position = opened.position
             try:
                 found = await lane.store.read(spans)
             except BaseException:
@@ -36,9 +36,14 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
             expiring = expiring and lane.trusts_clock(seen)
             if view.open.get(bucket) is not opened:
                 # Another receive of this server found that others claim here, and reads it anew.
-                continue
+                break
+            # Another receive of this server may have read on from there meanwhile, and got the very same messages.
+            overtaken = opened.position != position
             for span, part in zip(spans, found, strict=True):
-                wanted -= _take_in(lane, marks, bucket, opened, span, part, seen, expiring)
+                if not (overtaken and span.first == position):
+                    wanted -= _take_in(lane, marks, bucket, opened, span, part, seen, expiring)
+            if not overtaken or len(view.fresh) >= needed:
+                break
         if wanted <= 0:
             break
 
@@ -61,15 +66,15 @@ async def _open_buckets(lane: Lane, marks: Marks) -> None:
     newest = lane.bucket_of(marks.next_id - 1)
     wanted = range(marks.reader, min(newest, marks.reader + limits.OPEN_BUCKETS - 1) + 1)
     known = lane.view.open
-    unknown = [bucket for bucket in wanted if bucket not in known or known[bucket].stale]
+    unknown = {bucket: known.get(bucket) for bucket in wanted if bucket not in known or known[bucket].stale}
     if not unknown:
         return
     found = await lane.store.read([Span(lane.states(bucket), columns=("delivery",)) for bucket in unknown])
     tokens = await open_buckets(lane, {bucket: part.flags for bucket, part in zip(unknown, found, strict=True)})
-    for bucket, states in zip(unknown, found, strict=True):
-        if bucket not in tokens:
+    for (bucket, before), states in zip(unknown.items(), found, strict=True):
+        if bucket not in tokens or lane.view.open.get(bucket) is not before:
+            # Dropped; or another receive of this server was faster, and may have read on.
             continue
-        before = lane.view.open.get(bucket)
         opened = OpenBucket(tokens[bucket], lane.first_of(bucket))
         # Others may claim here all the time: the patience for what is missing is not to begin anew each time.
         opened.passed_since_ms = before.passed_since_ms if before is not None else None
@@ -169,7 +174,7 @@ async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:
     # A sealed lane's last bucket gets no more ids: it is passed although it is not full.
     newest = lane.bucket_of(marks.next_id + lane.settings.bucket_size - 1 if lane.sealed else marks.next_id)
     reader = marks.reader
-    waiting = {bucket for bucket, _ in lane.view.fresh} if reader < newest else set()
+    waiting = {bucket for bucket, _ in lane.view.fresh}.union(lane.view.claiming) if reader < newest else set()
     for bucket, passed in lane.view.open.items():
         if bucket < newest and passed.gaps and passed.passed_since_ms is None:
             passed.passed_since_ms = now.monotonic_ms

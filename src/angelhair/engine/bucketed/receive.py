@@ -6,7 +6,7 @@ candidates, one conditional write per bucket to claim them.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -156,6 +156,8 @@ async def _serve(
                 break
             wishes.append(Wish(item[0], item[1], visibility))
             owners[item[1].number] = waiting
+    buckets = {wish.bucket for wish in wishes}
+    lane.view.claiming.update(buckets)
     try:
         claims = await claim(lane, wishes, token, now)
         bodies = await _bodies_of(lane, claims)
@@ -172,6 +174,8 @@ async def _serve(
             lane.view.schedule(wish.bucket, now.monotonic_ms)
             lane.view.reopen(wish.bucket)
         raise
+    finally:
+        lane.view.claiming -= Counter(buckets)
     for wish in claims.won:
         number = wish.candidate.number
         delivery = _delivery(lane, wish, bodies.get(number), now)
