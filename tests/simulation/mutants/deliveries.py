@@ -118,7 +118,7 @@ DELIVERIES = (
         "A10",
         (
             Patch(
-                "bucketed.reader._take_row",
+                "bucketed.reader._take_in",
                 "if isinstance(visible_from, int) and visible_from > now.wall_ms:",
                 "if False:",
             ),

@@ -7,6 +7,7 @@ a success, with an older one it is stale, whatever the clock says.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, groupby
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -25,8 +26,9 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
     """An outcome for each receipt; one conditional write per bucket."""
     settled: dict[Receipt, AckOutcome] = {}
     pending: dict[int, set[Receipt]] = {}
-    for receipt in group:
-        pending.setdefault(lane.bucket_of(receipt.number), set()).add(receipt)
+    bucket_size = lane.settings.bucket_size
+    for bucket, receipts in groupby(sorted(group), lambda receipt: receipt.number // bucket_size):
+        pending[bucket] = set(receipts)
     for _ in range(limits.ACK_ROUNDS):
         if not pending:
             break
@@ -52,15 +54,15 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
             pending[bucket] -= settled.keys()
             if not pending[bucket]:
                 del pending[bucket]
-    contended = Unavailable("too many servers change this bucket at once")
-    return [settled.get(receipt, contended) for receipt in group]
+    if pending:
+        contended = Unavailable("too many servers change this bucket at once")
+        settled.update(dict.fromkeys(chain(*pending.values()), contended))
+    return [settled[receipt] for receipt in group]
 
 
 def _batch(receipts: set[Receipt]) -> list[Receipt]:
     """Receipts of different messages, as many as one write takes; of two for one message the newer goes first."""
-    newest: dict[int, Receipt] = {}
-    for receipt in sorted(receipts):
-        newest[receipt.number] = receipt
+    newest = {receipt.number: receipt for receipt in sorted(receipts)}
     return list(newest.values())[: limits.CHANGE_ROWS]
 
 

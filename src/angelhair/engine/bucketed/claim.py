@@ -9,6 +9,7 @@ of unknown outcome at first, from somebody else's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from angelhair import limits
@@ -38,8 +39,8 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
     """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it."""
     await wake.arm(lane, {(wish.visibility_ms, wish.bucket) for wish in wishes})
     pending: dict[tuple[int, str | None], dict[int, Wish]] = {}
-    for wish in wishes:
-        pending.setdefault((wish.bucket, wish.candidate.opened), {})[wish.candidate.number] = wish
+    for place, alike in groupby(wishes, lambda wish: (wish.bucket, wish.candidate.opened)):
+        pending.setdefault(place, {}).update([(wish.candidate.number, wish) for wish in alike])
     won: list[Wish] = []
     unknown: StoreError | None = None
     for _ in range(limits.CLAIM_ROUNDS):

@@ -117,7 +117,8 @@ def _take_in(
     """Notes what a span brought; returns how many candidates came of it."""
     assert isinstance(span.first, int) and isinstance(span.last, int)
     expected = span.first
-    before = len(lane.view.fresh)
+    view = lane.view
+    before = len(view.fresh)
     over = over_before(lane, now, expiring)
     for number, values in part.rows:
         assert isinstance(number, int)
@@ -126,10 +127,18 @@ def _take_in(
         expected = number + 1
         if values.get("keyed") is None:
             opened.plain.add(number)
-        enqueued_at = values.get("enqueued_at")
-        assert isinstance(enqueued_at, int)
-        if number >= marks.purged and (over is None or enqueued_at > over):
-            _take_row(lane, bucket, opened, number, values, enqueued_at, now)
+        enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
+        assert isinstance(enqueued_at, int) and isinstance(body, bytes)
+        if number < marks.purged or (over is not None and enqueued_at <= over):
+            continue
+        if len(body) != view.typical_body_bytes:
+            view.note_size(len(body))
+        if isinstance(visible_from, int) and visible_from > now.wall_ms:
+            remaining = min(visible_from - now.wall_ms, visible_from - enqueued_at)
+            view.watch(number, -1, now)
+            view.schedule(bucket, now.monotonic_ms + remaining)
+        else:
+            view.fresh.append((bucket, _candidate(opened, number, values, enqueued_at, body)))
     # Without a limit in the way the rest of the span was looked for and is not there.
     end = expected if part.more else span.last + 1
     if span.first >= opened.position:
@@ -138,24 +147,12 @@ def _take_in(
             opened.gaps.append((expected, end - 1))
     elif expected <= span.last:
         opened.gaps.append((expected, span.last))
-    return len(lane.view.fresh) - before
+    return len(view.fresh) - before
 
 
-def _take_row(
-    lane: Lane, bucket: int, opened: OpenBucket, number: int, values: Values, enqueued_at: int, now: Moment
-) -> None:
-    view = lane.view
-    visible_from, body = values.get("visible_from"), values.get("body")
+def _candidate(opened: OpenBucket, number: int, values: Values, enqueued_at: int, body: bytes) -> Candidate:
     attributes, origin = values.get("attributes"), values.get("origin")
-    assert isinstance(body, bytes)
-    if len(body) != view.typical_body_bytes:
-        view.note_size(len(body))
-    if isinstance(visible_from, int) and visible_from > now.wall_ms:
-        remaining = min(visible_from - now.wall_ms, visible_from - enqueued_at)
-        view.watch(number, -1, now)
-        view.schedule(bucket, now.monotonic_ms + remaining)
-        return
-    candidate = Candidate(
+    return Candidate(
         number,
         None,
         None,
@@ -166,7 +163,6 @@ def _take_row(
         origin if isinstance(origin, str) else None,
         opened.token,
     )
-    view.fresh.append((bucket, candidate))
 
 
 async def close_passed(lane: Lane, marks: Marks, now: Moment) -> None:

@@ -145,17 +145,13 @@ async def _serve(
     """Claims the candidates for the group and hands them out. True when some were lost to others."""
     wishes: list[Wish] = []
     owners: dict[int, Waiting] = {}
-    queue = iter(found)
     for waiting in group:
-        visibility = waiting.ask.visibility_ms
-        if visibility is None:
-            visibility = lane.settings.visibility_timeout_ms
-        for _ in range(waiting.missing):
-            item = next(queue, None)
-            if item is None:
-                break
-            wishes.append(Wish(item[0], item[1], visibility))
-            owners[item[1].number] = waiting
+        visibility_ms = waiting.ask.visibility_ms
+        if visibility_ms is None:
+            visibility_ms = lane.settings.visibility_timeout_ms
+        share = found[len(wishes) : len(wishes) + waiting.missing]
+        wishes += [Wish(bucket, candidate, visibility_ms) for bucket, candidate in share]
+        owners.update([(candidate.number, waiting) for _, candidate in share])
     buckets = {wish.bucket for wish in wishes}
     lane.view.claiming.update(buckets)
     try:
