@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from typing import Any
+
+import pytest
 
 from angelhair import limits
 from angelhair.engine import places
@@ -281,3 +284,15 @@ async def test_a12_a_server_with_a_wrong_clock_takes_no_share(world: World) -> N
     await first.create("orders", lanes=4)
     await world.work("orders", MINUTE, [first, fast])
     assert shares(await held_lanes(world)) == [4]
+
+
+@pytest.mark.parametrize("fields", [{}, {"delay_ms": SECOND}, {"key": "k"}], ids=["plain", "delayed", "keyed"])
+async def test_a12_a_lone_server_fills_every_lane_alike(world: World, fields: dict[str, Any]) -> None:
+    """Naive: take a turn for each attempt. Whoever makes two attempts a put then skips the same lanes for ever."""
+    server = world.server()
+    await server.create("orders", lanes=4)
+    for number in range(12):
+        keyed = {"key": f"k{number}"} if "key" in fields else {}
+        await server.put("orders", **{**fields, **keyed})
+    marks = await server.engine.marks(world.account, "orders")
+    assert [lane.next_id for lane in marks.values()] == [3, 3, 3, 3]

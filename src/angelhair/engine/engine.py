@@ -118,10 +118,7 @@ class Engine:
         self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
     ) -> list[PutOutcome] | Reservation | None:
         async def attempt(queue: Queue) -> list[PutOutcome] | Reservation | None:
-            lane = self.memory.lane_for_put(queue, self.clock.now())
-            reserve_again = partial(self.reserve, account, name)
-            put = await put_together(lane, store, messages, self.identities.fresh(), reserve_again)
-            return Reservation(queue, lane, put) if isinstance(put, int) else put
+            return await put_together(self.memory, queue, store, messages, partial(self.reserve, account, name))
 
         return await self._with_queue(account, name, attempt)
 

@@ -62,15 +62,17 @@ async def _put_keyed(memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed])
 
 
 async def put_together(
-    lane: Lane, store: JoiningStore, messages: Sequence[NewMessage], attempt: str, reserve_again: ReserveAgain
-) -> list[PutOutcome] | int | None:
+    memory: Memory, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain
+) -> list[PutOutcome] | Reservation | None:
     """The whole put in one step, or as far as it went: see `bucketed.put.write_together`."""
-    if not all(put.is_plain(lane, message) for message in messages):
+    # Before a lane is chosen: each choice is the next one's turn, and one that is not used would always skip the same.
+    if not all(put.is_plain(queue.settings, message) for message in messages):
         return None
+    lane, attempt = memory.lane_for_put(queue, memory.clock.now()), memory.identities.fresh()
     begin_ms = await wake.index_time_ms(lane)
     written = await put.write_together(lane, store, messages, attempt, begin_ms, lane.clock.now())
     if not isinstance(written, Written):
-        return written
+        return None if written is None else Reservation(queue, lane, written)
     first = min([*written.outcomes, *(item.number for item in written.again)])
     outcomes = {number - first: outcome for number, outcome in written.outcomes.items()}
     again = [(item.number - first, item) for item in written.again]

@@ -36,7 +36,7 @@ from angelhair.engine.store import (
     Write,
 )
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
-from angelhair.model import MessageId, NewMessage
+from angelhair.model import MessageId, NewMessage, QueueSettings
 
 PutOutcome = MessageId | AngelhairError
 
@@ -53,10 +53,7 @@ class Placed(NamedTuple):
 
 async def reserve(lane: Lane, count: int, attempt: str) -> int:
     """Takes `count` ids; returns the first. Raises `QueueGone` or `LaneSealed` when the memory of the lane is old."""
-    next_id = lane.view.next_id
-    if next_id is None:
-        (found,) = await lane.store.read([Span(lane.sequence)])
-        next_id = _next_of(lane, found.rows[0].values if found.rows else {})
+    next_id = await _next_id(lane)
     for _ in range(limits.RESERVE_ROUNDS):
         outcome = await change_one(lane.store, _reservation(lane, next_id, count, attempt))
         if isinstance(outcome, StoreError):
@@ -68,6 +65,14 @@ async def reserve(lane: Lane, count: int, attempt: str) -> int:
         assert lane.view.next_id is not None
         next_id = lane.view.next_id
     raise Unavailable("too many servers reserve ids in this lane at once")
+
+
+async def _next_id(lane: Lane) -> int:
+    """As it is remembered, or else as it is."""
+    if lane.view.next_id is not None:
+        return lane.view.next_id
+    (found,) = await lane.store.read([Span(lane.sequence)])
+    return _next_of(lane, found.rows[0].values if found.rows else {})
 
 
 def _reservation(lane: Lane, first: int, count: int, attempt: str) -> Change:
@@ -130,7 +135,8 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     by_bucket = _by_bucket(lane, placed)
     buckets = list(by_bucket)
     writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in by_bucket[bucket]]) for bucket in buckets]
-    delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := _delay(lane, item.message))}
+    settings = lane.settings
+    delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := _delay(settings, item.message))}
     slots: list[tuple[int, int]] = []
     if delays:
         try:
@@ -145,7 +151,8 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     arrived: dict[int, list[Placed]] = {}
     for bucket, result in zip(buckets, results, strict=False):
         error = result
-        if error is None and index_error is not None and any(_delay(lane, item.message) for item in by_bucket[bucket]):
+        delayed = any(_delay(settings, item.message) for item in by_bucket[bucket])
+        if error is None and index_error is not None and delayed:
             error = OutcomeUnknown(str(index_error))
         if error is None:
             arrived[bucket] = by_bucket[bucket]
@@ -163,9 +170,7 @@ async def write_together(
     None when nothing was done, because what was remembered of the lane is old. A number when it is the first id that
     was reserved in the end, and the messages are still to be written, perhaps again.
     """
-    first = lane.view.next_id
-    if first is None:
-        return None
+    first = await _next_id(lane)
     placed = place(first, messages, enqueued_at)
     by_bucket = _by_bucket(lane, placed)
     writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in items]) for bucket, items in by_bucket.items()]
@@ -231,7 +236,7 @@ async def _confirm(
 async def _admit_own(
     lane: Lane, bucket: int, items: list[Placed], outcomes: dict[int, PutOutcome], now: Moment
 ) -> list[Placed]:
-    arrivals = [Arrival(item.number, item.enqueued_at, _delay(lane, item.message)) for item in items]
+    arrivals = [Arrival(item.number, item.enqueued_at, _delay(lane.settings, item.message)) for item in items]
     try:
         left_out = await admit(lane, bucket, arrivals, now)
         # `final` may have been set again after the drop, by a worker that slept: the floor tells.
@@ -252,7 +257,7 @@ def _row(lane: Lane, item: Placed) -> Row:
     """Only what is there: on Cassandra every None written would be a tombstone that readers have to step over."""
     message = item.message
     values: dict[str, Value] = {"body": message.body, "enqueued_at": item.enqueued_at}
-    if delay := _delay(lane, message):
+    if delay := _delay(lane.settings, message):
         values["visible_from"] = item.enqueued_at + delay
     if message.attributes is not None:
         values["attributes"] = message.attributes
@@ -264,10 +269,10 @@ def _row(lane: Lane, item: Placed) -> Row:
     return Row(item.number, values)
 
 
-def is_plain(lane: Lane, message: NewMessage) -> bool:
+def is_plain(settings: QueueSettings, message: NewMessage) -> bool:
     """Neither delayed nor with a key: there is nothing to be done for it but to write it."""
-    return message.key is None and not _delay(lane, message)
+    return message.key is None and not _delay(settings, message)
 
 
-def _delay(lane: Lane, message: NewMessage) -> int:
-    return lane.settings.delay_ms if message.delay_ms is None else message.delay_ms
+def _delay(settings: QueueSettings, message: NewMessage) -> int:
+    return settings.delay_ms if message.delay_ms is None else message.delay_ms
