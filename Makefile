@@ -29,8 +29,8 @@ QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/co
 # The stages of a test run measure and load the machine; they take turns whatever -j says.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup serve tour check test test-quick test-simulation test-cluster coverage simulate prove bench cassandra \
-        lock clean forget-coverage need-python need-java
+.PHONY: help setup serve tour check test test-quick test-simulation test-spark test-cluster coverage simulate prove \
+        bench cassandra lock clean forget-coverage need-python need-java
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -83,7 +83,7 @@ check: setup ## ruff, mypy --strict and the import contracts
 	$(STAGE) "import contracts" $(BIN)/lint-imports --no-logo
 
 # What is missing is said before the first minute is spent, not after the tenth.
-test: need-java check forget-coverage test-quick test-simulation test-cluster coverage ## everything, coverage included
+test: need-java check forget-coverage test-quick test-simulation test-spark test-cluster coverage ## everything, coverage included
 	@echo "test: all of it passed"
 
 forget-coverage:
@@ -96,6 +96,10 @@ test-quick: setup ## unit, contract, scenarios, promises, costs, killed and atta
 test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds
 	$(STAGE) "simulator and mutants" $(PYTEST) -n $(WORKERS) tests/simulation
 	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
+
+# One process: one Spark session serves all, and its tasks are processes anyway.
+test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
+	$(STAGE) "tests on Spark" $(PYTEST) tests/spark
 
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
 # for them come early.
@@ -132,8 +136,8 @@ lock: need-python ## pins requirements/*.txt with hashes; newest versions with A
 	$(STAGE) "lock: serve" scripts/lock requirements/serve.txt --extra server $(ARGS)
 	$(STAGE) "lock: container" scripts/lock requirements/container.txt --extra server --extra cassandra --extra telemetry $(ARGS)
 	$(STAGE) "lock: building" scripts/lock requirements/build.txt --build-deps-for wheel --only-build-deps $(ARGS)
-	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server --extra telemetry \
-	  --build-deps-for editable $(ARGS)
+	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server --extra spark \
+	  --extra telemetry --build-deps-for editable $(ARGS)
 
 clean: ## removes both environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair
 	rm -rf .venv .serve .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \

@@ -103,6 +103,18 @@ async def bootstrap(settings: CassandraSettings) -> list[str]:
     return await with_session(settings, create)
 
 
+async def connected(settings: CassandraSettings) -> Session:
+    """A bare session on a keyspace whose schema is ours, for who reads much and changes nothing; it is the caller's."""
+    cluster = _cluster(settings)
+    try:
+        session, _ = await _reached(lambda: _connect(cluster, settings))
+        await _reached(lambda: check_version(session, settings.keyspace))
+        return session
+    except BaseException:
+        await asyncio.to_thread(cluster.shutdown)
+        raise
+
+
 async def with_session(settings: CassandraSettings, work: Callable[[Session, str], Result]) -> Result:
     """Runs blocking work, which is handed a session and the home data centre, on a connection of its own."""
     cluster = _cluster(settings)

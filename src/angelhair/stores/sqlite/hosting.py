@@ -54,6 +54,19 @@ class Writer(ABC):
             self._carry(jobs)
 
 
+class NoWriter(Writer):
+    """For who only reads."""
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    def _carry(self, jobs: list[Job]) -> None:
+        settle((future, Unavailable("the file was opened to be read")) for _, future in jobs)
+
+
 def settle(results: Iterable[tuple[Future, Result]]) -> None:
     for future, result in results:
         if future.done():  # its task was cancelled

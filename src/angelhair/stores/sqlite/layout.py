@@ -54,6 +54,21 @@ def lay_out(connection: apsw.Connection, tables: Sequence[Table], version: int) 
             raise
     except apsw.NotADBError as error:
         raise StoreRefused("the file is not a SQLite database") from error
+    _refuse_newer(found, version)
+
+
+def check(connection: apsw.Connection, version: int) -> None:
+    """For who only reads: refuses a file that has no tables of ours, or that another release has to bring forward."""
+    try:
+        found = _version(connection)
+    except apsw.NotADBError as error:
+        raise StoreRefused("the file is not a SQLite database") from error
+    _refuse_newer(found, version)
+    if found < version:
+        raise StoreRefused(f"the file has schema version {found}: a server of this release has to open it first")
+
+
+def _refuse_newer(found: int, version: int) -> None:
     if found > version:
         raise StoreRefused(
             f"the file has schema version {found}, this release knows {version}: use the newer release that made it"

@@ -39,7 +39,8 @@ from angelhair.engine.store import (
 from angelhair.errors import StoreError, Unavailable
 from angelhair.stores.sqlite import errors, reading, statements
 from angelhair.stores.sqlite.connection import BUSY_TIMEOUT_MS, CHECKPOINT_PAGES, Durability, Place, connect_reader
-from angelhair.stores.sqlite.hosting import Writer
+from angelhair.stores.sqlite.hosting import NoWriter, Writer
+from angelhair.stores.sqlite.layout import check
 from angelhair.stores.sqlite.threads import WriterThread
 from angelhair.stores.sqlite.transactions import UNEXPECTED, Call
 
@@ -76,6 +77,14 @@ async def open_store(
     )
     await started.start()
     return SqliteStore(place, started, clock or SystemClock())
+
+
+async def open_reader(path: str | os.PathLike[str]) -> SqliteStore:
+    """Opens a file that is there, to be read; other processes may be writing to it."""
+    place = Place(os.fspath(path))
+    store = SqliteStore(place, NoWriter(), SystemClock())
+    await store.check(SCHEMA_VERSION)
+    return store
 
 
 def _writer_process(place: Place, tables: Sequence[Table], version: int, clock: Clock | None) -> Writer:
@@ -143,6 +152,10 @@ class SqliteStore:
         if outcome is UNEXPECTED:
             return Joined(await self._refusal(wanted.change))
         return Joined(outcome) if isinstance(outcome, StoreError) else Joined(APPLIED, outcome)
+
+    async def check(self, version: int) -> None:
+        """Raises `StoreRefused` unless the file is ours, and of this version."""
+        await self._patiently(lambda: check(self._connected(), version))
 
     async def time_ms(self) -> int:
         return self._clock.now().wall_ms

@@ -1,0 +1,97 @@
+"""The options of a read, checked before anything is read. Spark hands them over with their names in lower case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from angelhair.spark.columns import COLUMNS, checked_names
+from angelhair.spark.place import Place
+from angelhair.spark.planning import COMMITTED, FINAL, ISOLATIONS
+from angelhair.spark.refusals import refused
+
+ACCOUNT = "000000000000"
+"""Whose queues a server without access keys serves."""
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+"""Off by default in Spark, which refuses readers that take filters unless it is on."""
+
+PAYLOADS = ("binary", "string")
+
+MOST_BUCKETS = 100
+"""Of one partition: some 100,000 messages, a second or so of reading, which is what one failed task costs."""
+
+READ_OPTIONS = {
+    "queue": "The queue. Needed.",
+    "account": f"Whose queue it is; by default {ACCOUNT}, as for a server without access keys.",
+    "data": "The directory of the embedded file, as `angelhair serve --data` has it.",
+    "contactPoints": "Addresses of Cassandra nodes, with commas; by default the environment's CONTACT_POINTS.",
+    "keyspace": "The keyspace on Cassandra; by default the environment's KEYSPACE, or angelhair.",
+    "cassandraPort": "By default the environment's CASSANDRA_PORT, or 9042.",
+    "dataCenter": "The home data centre; by default the environment's DATA_CENTER.",
+    "consistencyLevel": "Of reads; by default the environment's CONSISTENCY_LEVEL, or LOCAL_QUORUM.",
+    "isolation": "committed: all that is there (a batch's default). final: ids and bodies that are settled (a "
+    "stream's). finished: what never changes again.",
+    "columns": f"Which columns, with commas; by default all: {', '.join(COLUMNS)}.",
+    "payload": f"What a body is: {' or '.join(PAYLOADS)}. By default binary.",
+    "minPartitions": "Spark partitions at least, if there are buckets enough. By default two.",
+    "maxBucketsPerPartition": f"Buckets in one Spark partition at most. By default {MOST_BUCKETS}.",
+    "failOnDataLoss": "Whether what was dropped before it was read is an error (true, the default) or passed over.",
+    "pushdown": "Whether filters choose the buckets that are read: by default true after `register(spark)`, else "
+    f"false, as the session has to allow it by {PUSHDOWN}.",
+}
+"""Every option of a read, with what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    place: Place
+    queue: str
+    account: str = ACCOUNT
+    isolation: str = COMMITTED
+    columns: tuple[str, ...] = tuple(COLUMNS)
+    payload: str = "binary"
+    min_partitions: int = 2
+    most_buckets: int = MOST_BUCKETS
+    fail_on_data_loss: bool = True
+    pushdown: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, str], streaming: bool = False, pushdown: bool = False) -> ReadOptions:
+        """`pushdown`: whether filters are taken where the options do not say."""
+        known = {name.lower() for name in READ_OPTIONS}
+        for name in options:
+            if name.lower() not in known:
+                raise refused(name, f"is no option of a read; there are {', '.join(READ_OPTIONS)}")
+        queue = options.get("queue")
+        if not queue:
+            raise refused("queue", "is missing: which queue?")
+        columns = options.get("columns")
+        return cls(
+            Place.of(options),
+            queue,
+            options.get("account") or ACCOUNT,
+            _one_of(options, "isolation", ISOLATIONS, FINAL if streaming else COMMITTED),
+            checked_names([name.strip() for name in columns.split(",")], "columns") if columns else tuple(COLUMNS),
+            _one_of(options, "payload", PAYLOADS, "binary"),
+            _positive(options, "minPartitions", 2),
+            _positive(options, "maxBucketsPerPartition", MOST_BUCKETS),
+            _one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
+            _one_of(options, "pushdown", ("true", "false"), str(pushdown).lower()) == "true",
+        )
+
+
+def _one_of(options: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
+    value = (options.get(name.lower()) or default).lower()
+    if value not in allowed:
+        raise refused(name, f"{value!r} is none of {', '.join(allowed)}")
+    return value
+
+
+def _positive(options: Mapping[str, str], name: str, default: int) -> int:
+    text = options.get(name.lower())
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise refused(name, f"must be a whole number above 0, not {text!r}")
+    return int(text)

@@ -1,0 +1,123 @@
+"""From Cassandra: the two partitions of a bucket are read at the same time, some buckets ahead, and joined by id.
+
+A task reads the store directly, by the store's own credentials. Its connection stays open for the next task of the same
+Python process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from cassandra.cluster import ResponseFuture, Session
+from cassandra.query import PreparedStatement
+
+from angelhair.engine import places
+from angelhair.spark.columns import RAW, STATE_COLUMNS
+from angelhair.spark.place import Place
+from angelhair.spark.planning import Run
+from angelhair.stores.cassandra.connect import connected
+from angelhair.stores.cassandra.store import READ
+
+BUCKETS_AHEAD = 3
+"""Buckets that are asked for while one is being turned into Arrow."""
+
+PAGE_ROWS = 5_000
+
+FLOOR = "SELECT value FROM pointers WHERE partition = ? AND key = 'floor'"
+
+
+class _Asked(NamedTuple):
+    bucket: int
+    bodies: ResponseFuture
+    states: ResponseFuture | None
+
+
+def read(
+    place: Place, incarnation: str, bucket_size: int, run: Run, names: Sequence[str], lost: Callable[[int], None]
+) -> Iterator[pa.RecordBatch]:
+    """One batch a bucket. The floor is read after each (R14): a bucket below it may have been half gone."""
+    session = _session(place)
+    body_names = tuple(name for name in names if name not in STATE_COLUMNS)
+    state_names = tuple(name for name in names if name in STATE_COLUMNS)
+    pointers = places.pointers(incarnation, run.lane).key
+
+    def ask(bucket: int) -> _Asked:
+        first, end = max(run.first, bucket * bucket_size), min(run.end, (bucket + 1) * bucket_size)
+        key = places.bodies(incarnation, run.lane, bucket).key
+        bodies = _ask(session, _select("bodies", body_names), (key, first, end))
+        states = _ask(session, _select("states", state_names), (key, first, end)) if state_names else None
+        return _Asked(bucket, bodies, states)
+
+    buckets = iter(run.buckets(bucket_size))
+    asked = deque(ask(bucket) for bucket in islice(buckets, BUCKETS_AHEAD))
+    while asked:
+        bucket, bodies, states = asked.popleft()
+        known = {} if states is None else _columns(states, ("number", *state_names))
+        batch = _joined(_columns(bodies, body_names), known, names)
+        for following in islice(buckets, 1):
+            asked.append(ask(following))
+        floor = _floor(session, pointers)
+        if bucket < floor:
+            lost(floor)
+        elif batch.num_rows:
+            yield batch
+
+
+def _ask(session: Session, statement: str, parameters: tuple[Any, ...]) -> ResponseFuture:
+    bound = _prepared(session, statement).bind(parameters)
+    bound.fetch_size = PAGE_ROWS
+    return session.execute_async(bound, execution_profile=READ)
+
+
+def _select(table: str, names: Sequence[str]) -> str:
+    columns = ["key", *('"body"' if name == "changed_body" else f'"{name}"' for name in names if name != "number")]
+    return f"SELECT {', '.join(columns)} FROM {table} WHERE partition = ? AND key >= ? AND key < ?"
+
+
+def _columns(answer: ResponseFuture, names: Sequence[str]) -> dict[str, pa.Array]:
+    rows = [row for row in answer.result() if row[0] is not None]
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        name: pa.array(values, RAW.field(name).type) for name, values in zip(names, columns, strict=True)
+    }
+
+
+def _joined(bodies: dict[str, pa.Array], states: dict[str, pa.Array], names: Sequence[str]) -> pa.RecordBatch:
+    """Both come in the order of ids. A message that was never delivered has no state."""
+    indices = _positions(states["number"], bodies["number"]) if states else None
+    arrays = [bodies[name] if name in bodies else states[name].take(indices) for name in names]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([RAW.field(name) for name in names]))
+
+
+def _positions(known: pa.Array, wanted: pa.Array) -> pa.Array:
+    """Where among the known numbers each of the wanted ones is; null for those that are not there."""
+    known, wanted = known.to_numpy(), wanted.to_numpy()
+    positions = np.searchsorted(known, wanted)
+    there = np.zeros(len(wanted), dtype=bool)
+    inside = positions < len(known)
+    there[inside] = known[positions[inside]] == wanted[inside]
+    return pa.array(positions, mask=~there)
+
+
+def _floor(session: Session, partition: str) -> int:
+    row = session.execute(_prepared(session, FLOOR), (partition,), execution_profile=READ).one()
+    return 0 if row is None or row[0] is None else int(row[0])
+
+
+@lru_cache
+def _session(place: Place) -> Session:
+    session: Session = asyncio.run(connected(place.cassandra_settings()))
+    session.set_keyspace(place.keyspace)
+    return session
+
+
+@lru_cache
+def _prepared(session: Session, statement: str) -> PreparedStatement:
+    return session.prepare(statement)

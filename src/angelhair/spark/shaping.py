@@ -1,0 +1,99 @@
+"""From what a store hands over to the columns that were asked for: one logic for every store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from angelhair.spark.columns import (
+    DELAYED,
+    EXPIRED,
+    IN_FLIGHT,
+    PURGED,
+    TIME,
+    WAITING,
+    arrow_schema_of,
+)
+from angelhair.spark.refusals import refused
+
+TIMES = {
+    "enqueued_at": "enqueued_at",
+    "due_at": "visible_from",
+    "first_delivered_at": "first_delivered_at",
+    "visible_at": "visible_at",
+    "settled_at": "settled_at",
+}
+"""Columns that are times, and where they are stored."""
+
+SAME = {"attributes": "attributes", "origin": "origin", "moved_to": "moving_to"}
+"""Columns that are what is stored."""
+
+
+class Lane(NamedTuple):
+    """As much of a lane as its rows need to be understood."""
+
+    number: int
+    bucket_size: int
+    purged: int
+    """Ids below were purged."""
+    retention_ms: int | None
+    now_ms: int
+    """When the states are told; the same for all partitions of a read."""
+
+
+def shaped(raw: pa.RecordBatch, names: Sequence[str], payload: str, lane: Lane) -> pa.RecordBatch:
+    schema = arrow_schema_of(names, payload)
+    return pa.RecordBatch.from_arrays([_column(raw, name, payload, lane) for name in names], schema=schema)
+
+
+def _column(raw: pa.RecordBatch, name: str, payload: str, lane: Lane) -> pa.Array:
+    numbers = raw.column("number")
+    if name in TIMES:
+        return pc.multiply(raw.column(TIMES[name]), 1000).cast(TIME)
+    if name in SAME:
+        return raw.column(SAME[name])
+    if name == "number":
+        return numbers
+    if name == "lane":
+        return pa.repeat(pa.scalar(lane.number, pa.int32()), len(raw))
+    if name == "bucket":
+        return pc.divide(numbers, lane.bucket_size)
+    if name == "id":
+        return pc.binary_join_element_wise(str(lane.number), numbers.cast(pa.string()), "-")
+    if name == "deliveries":
+        return pc.fill_null(raw.column("delivery"), 0).cast(pa.int32())
+    if name == "body":
+        return _body(raw, payload)
+    return _state(raw, lane)
+
+
+def _body(raw: pa.RecordBatch, payload: str) -> pa.Array:
+    bodies = pc.coalesce(raw.column("changed_body"), raw.column("body"))
+    if payload == "binary":
+        return bodies
+    try:
+        return bodies.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise refused(
+            "payload", "a body is not UTF-8, so it is no string; payload=binary takes every body"
+        ) from None
+
+
+def _state(raw: pa.RecordBatch, lane: Lane) -> pa.Array:
+    """What a consumer would find now. Whoever is settled is what he was settled as, whatever the time."""
+    delivered = pc.greater(pc.fill_null(raw.column("delivery"), 0), 0)
+    hidden = pc.greater(pc.fill_null(raw.column("visible_at"), 0), lane.now_ms)
+    delayed = pc.greater(pc.fill_null(raw.column("visible_from"), 0), lane.now_ms)
+    words = pc.if_else(
+        delivered,
+        pc.if_else(hidden, IN_FLIGHT, WAITING),
+        pc.if_else(pc.or_(delayed, hidden), DELAYED, WAITING),
+    )
+    if lane.retention_ms is not None:
+        over = pc.less_equal(raw.column("enqueued_at"), lane.now_ms - lane.retention_ms)
+        words = pc.if_else(pc.fill_null(over, fill_value=False), EXPIRED, words)
+    words = pc.if_else(pc.less(raw.column("number"), lane.purged), PURGED, words)
+    return pc.coalesce(raw.column("settled"), words)

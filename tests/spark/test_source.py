@@ -1,0 +1,267 @@
+"""A queue as a table: every message, what became of it, and nothing taken away."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
+
+from angelhair.errors import StoreRefused
+from angelhair.model import NewMessage
+from angelhair.spark.columns import COLUMNS
+from angelhair.spark.options import ReadOptions
+from angelhair.spark.refusals import DataLost
+from angelhair.spark.source import FilteredReader, QueueReader
+from tests.spark.live import ACCOUNT, QUICK, Live, elsewhere, numbers_read, on_file
+
+
+def table(spark: SparkSession, live: Live, queue: str, **options: Any) -> DataFrame:
+    reader = spark.read.format("angelhair").options(**live.options).option("queue", queue)
+    return reader.options(**{name: str(value) for name, value in options.items()}).load()
+
+
+def rows(frame: DataFrame) -> list[Row]:
+    return frame.orderBy("lane", "number").collect()
+
+
+def numbers(frame: DataFrame) -> list[int]:
+    return [row.number for row in frame.select("number").orderBy("number").collect()]
+
+
+def options(live: Live, queue: str, **more: str) -> ReadOptions:
+    lowered = {name.lower(): value for name, value in {**live.options, **more}.items()}
+    return ReadOptions.of({**lowered, "queue": queue})
+
+
+def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    before = datetime.now(UTC)
+    live.put(queue, [NewMessage(b"%d" % number, attributes=json.dumps({"n": number})) for number in range(25)])
+    live.put(queue, [NewMessage(b"later", delay_ms=3_600_000)])
+    taken = live.receive(queue, 8)
+    live.ack(queue, taken[:5])
+    changed = [(taken[6].receipt, None, b"changed")]
+    assert live.run(live.engine.change(ACCOUNT, queue, changed)) == [None]
+
+    found = rows(table(spark, live, queue))
+
+    assert [row.number for row in found] == list(range(26))
+    assert [row.id for row in found] == [f"0-{number}" for number in range(26)]
+    assert [row.bucket for row in found] == [number // 10 for number in range(26)]
+    states = ["acked"] * 5 + ["in flight"] * 3 + ["waiting"] * 17 + ["delayed"]
+    assert [row.state for row in found] == states
+    assert [row.deliveries for row in found] == [1] * 8 + [0] * 18
+    bodies = [b"%d" % number for number in range(25)] + [b"later"]
+    bodies[6] = b"changed"
+    assert [bytes(row.body) for row in found] == bodies
+    assert [row.attributes for row in found] == [json.dumps({"n": number}) for number in range(25)] + [None]
+    for row in found[:8]:
+        enqueued, delivered = row.enqueued_at.replace(tzinfo=UTC), row.first_delivered_at.replace(tzinfo=UTC)
+        assert before.replace(microsecond=0) <= enqueued <= delivered <= datetime.now(UTC)
+        assert (row.settled_at is not None) == (row.state == "acked")
+    assert (found[25].due_at - found[25].enqueued_at).total_seconds() == 3_600
+    # Nothing was taken away: the next message in line is the one that would have been.
+    assert [delivery.id.number for delivery in live.receive(queue, 1)] == [8]
+
+
+def test_dead_letters_purged_and_expired_are_told_apart(spark: SparkSession, live: Live) -> None:
+    graveyard = live.create(bucket_size=10)
+    queue = live.create(bucket_size=10, max_deliveries=1, dead_letter_queue=graveyard, retention_ms=1_500)
+    live.put(queue, [NewMessage(b"poison")])
+    live.receive(queue, 1, 0)
+    deadline = time.monotonic() + 30
+    while not rows(table(spark, live, graveyard)) and time.monotonic() < deadline:
+        live.receive(queue, 1, 0)
+        live.run(live.engine.step(ACCOUNT, queue))
+    (dead,) = rows(table(spark, live, queue))
+    assert dead.state == "dead"
+    assert graveyard in dead.moved_to
+    (buried,) = rows(table(spark, live, graveyard))
+    assert (buried.state, bytes(buried.body)) == ("waiting", b"poison")
+    assert queue in buried.origin
+
+    live.put(queue, [NewMessage(b"old")])
+    time.sleep(1.6)
+    live.put(queue, [NewMessage(b"new")])
+    assert [row.state for row in rows(table(spark, live, queue))] == ["dead", "expired", "waiting"]
+
+    live.put(graveyard, [NewMessage(b"more")])
+    live.run(live.engine.purge(ACCOUNT, graveyard))
+    live.put(graveyard, [NewMessage(b"after")])
+    assert [row.state for row in rows(table(spark, live, graveyard))] == ["purged", "purged", "waiting"]
+
+
+def test_isolation_says_how_much_is_settled(spark: SparkSession, live: Live) -> None:
+    queue = live.create(**QUICK)
+    live.put(queue, [NewMessage(b"x")] * 45)
+    live.drain(queue, 25)
+    live.work_until(queue, "repair", 2)
+    assert numbers(table(spark, live, queue, isolation="finished")) == list(range(20))
+    assert numbers(table(spark, live, queue)) == list(range(45))
+    live.drain(queue, 15)
+    live.work_until(queue, "settled", 4)
+    assert numbers(table(spark, live, queue, isolation="final")) == list(range(40))
+
+
+def test_lanes_are_read_each_by_its_own_numbers(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10, lanes=3)
+    ids = {str(message_id) for _ in range(12) for message_id in live.put(queue, [NewMessage(b"x")] * 2)}
+    found = rows(table(spark, live, queue))
+    assert {row.id for row in found} == ids
+    assert {row.lane for row in found} == {0, 1, 2}
+
+
+def test_only_the_columns_that_are_asked_for(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage(b"a"), NewMessage(b"b")])
+    assert table(spark, live, queue).columns == list(COLUMNS)
+    by_option = table(spark, live, queue, columns="state, number")
+    assert (by_option.columns, [tuple(row) for row in by_option.collect()]) == (
+        ["state", "number"], [("waiting", 0), ("waiting", 1)]
+    )
+    by_schema = (
+        spark.read.format("angelhair").schema("number bigint, enqueued_at timestamp")
+        .options(**live.options, queue=queue).load()
+    )
+    assert by_schema.columns == ["number", "enqueued_at"]
+    assert numbers(by_schema) == [0, 1]
+
+
+def test_bodies_as_text_if_they_are_text(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage("grüße".encode())])
+    assert [row.body for row in rows(table(spark, live, queue, payload="string"))] == ["grüße"]
+    live.put(queue, [NewMessage(b"\xff\xfe")])
+    with pytest.raises(PySparkException, match="payload: a body is not UTF-8"):
+        rows(table(spark, live, queue, payload="string"))
+    assert bytes(rows(table(spark, live, queue))[1].body) == b"\xff\xfe"
+
+
+def test_a_column_that_begins_with_nothing(spark: SparkSession, live: Live) -> None:
+    """The driver behind it takes a column's type from the first rows; of nothing but nulls it would make numbers."""
+    queue = live.create(bucket_size=1_000)
+    live.put(queue, [NewMessage(b"")] * 17_000 + [NewMessage(b"z", attributes='{"last":1}')])
+    last = rows(table(spark, live, queue, minPartitions=1, maxBucketsPerPartition=100).where("number = 17000"))
+    assert [(bytes(row.body), row.attributes) for row in last] == [(b"z", '{"last":1}')]
+
+
+def test_filters_choose_the_buckets_that_are_read(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage(b"x")] * 1_000 + [NewMessage(b"x")] * 1_000)
+
+    def planned(*filters: Any) -> list[tuple[int, int]]:
+        reader = FilteredReader(options(live, queue))
+        assert list(reader.pushFilters(list(filters))) == list(filters)
+        return [(partition.run.first, partition.run.end) for partition in reader.partitions()]  # type: ignore[attr-defined]
+
+    assert planned(EqualTo(("bucket",), 7)) == [(70, 80)]
+    assert planned(EqualTo(("number",), 1_234)) == [(1_234, 1_235)]
+    assert planned(EqualTo(("id",), "0-15")) == [(15, 16)]
+    assert planned(In(("id",), ("0-15", "0-18", "nonsense"))) == [(15, 19)]
+    assert planned(GreaterThanOrEqual(("bucket",), 198), LessThan(("number",), 1_985)) == [(1_980, 1_985)]
+    assert planned(EqualTo(("lane",), 1)) == [(0, 0)]
+    assert planned(EqualTo(("bucket",), 200)) == [(0, 0)]
+    whole = planned()
+    assert (whole[0][0], whole[-1][1]) == (0, 2_000)
+    assert planned(EqualTo(("state",), "acked")) == whole
+
+    frame = table(spark, live, queue)
+    assert numbers(frame.where("bucket = 7")) == list(range(70, 80))
+    assert frame.where("bucket = 7").rdd.getNumPartitions() == 1
+    assert numbers(frame.where("id in ('0-15', '0-18')")) == [15, 18]
+    assert frame.where("bucket >= 10 and bucket < 20 and state = 'waiting'").count() == 100
+
+
+def test_what_is_unsettled_is_not_looked_for_in_finished_buckets(live: Live) -> None:
+    queue = live.create(**QUICK)
+    live.put(queue, [NewMessage(b"x")] * 45)
+    live.drain(queue, 25)
+    live.work_until(queue, "repair", 2)
+    reader = FilteredReader(options(live, queue))
+    reader.pushFilters([EqualTo(("state",), "waiting")])
+    assert min(partition.run.first for partition in reader.partitions()) == 20  # type: ignore[attr-defined]
+
+
+def test_whole_buckets_in_as_many_partitions_as_asked_for(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage(b"x")] * 95)
+    runs = [partition.run for partition in QueueReader(options(live, queue, minPartitions="4")).partitions()]  # type: ignore[attr-defined]
+    assert len(runs) >= 4
+    assert all(run.first % 10 == 0 for run in runs)
+    assert [run.first for run in runs[1:]] == [run.end for run in runs[:-1]]
+    assert len(QueueReader(options(live, queue, maxBucketsPerPartition="1")).partitions()) == 10
+    assert table(spark, live, queue).rdd.getNumPartitions() == 2
+
+
+def test_what_was_dropped_before_it_was_read_is_said(live: Live) -> None:
+    queue = live.create(**QUICK, history_ms=0)
+    live.put(queue, [NewMessage(b"x")] * 45)
+    reader = QueueReader(options(live, queue, minPartitions="1"))
+    (partition,) = reader.partitions()
+    live.drain(queue, 25)
+    live.work_until(queue, "dropped", 2)
+    with pytest.raises(DataLost, match="ids 0 to 19 of lane 0 were dropped before they were read"):
+        elsewhere(numbers_read, reader, partition)
+    lenient = QueueReader(options(live, queue, failOnDataLoss="false"))
+    assert elsewhere(numbers_read, lenient, partition) == list(range(20, 45))
+    # A read that begins now begins where there is something.
+    (now,) = QueueReader(options(live, queue, minPartitions="1")).partitions()
+    assert now.run.first == 20  # type: ignore[attr-defined]
+
+
+def test_an_empty_queue_is_an_empty_table(spark: SparkSession, live: Live) -> None:
+    assert table(spark, live, live.create()).count() == 0
+
+
+def test_readers_and_partitions_travel(live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage(b"x")] * 5)
+    reader = pickle.loads(pickle.dumps(QueueReader(options(live, queue))))
+    assert elsewhere(numbers_read, reader, reader.partitions()[0]) == list(range(5))
+
+
+def test_two_copies_of_sqlite_do_not_meet_in_one_process(tmp_path: Path) -> None:
+    with on_file(tmp_path) as live:
+        queue = live.create(bucket_size=10)
+        live.put(queue, [NewMessage(b"x")])
+        reader = QueueReader(options(live, queue))
+        with pytest.raises(StoreRefused, match="another SQLite"):
+            numbers_read(reader, reader.partitions()[0])
+
+
+def test_a_file_that_is_not_there_is_not_made(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(PySparkException, match=r"there is no .*angelhair\.db"):
+        spark.read.format("angelhair").options(data=str(tmp_path), queue="q").load().count()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"queue": ""}, "queue: is missing"),
+        ({"queue": "nobody-has-made-it"}, "nobody-has-made-it"),
+        ({"isolation": "loose"}, "isolation: 'loose' is none of committed, final, finished"),
+        ({"columns": "number,colour"}, "columns: 'colour' is no column of a queue"),
+        ({"payload": "xml"}, "payload: 'xml' is none of binary, string"),
+        ({"minPartitions": "-1"}, "minPartitions: must be a whole number above 0"),
+        ({"startingPoint": "1"}, "startingpoint: is no option of a read"),
+        ({"data": "x", "contactPoints": "127.0.0.1"}, "cannot both be given"),
+    ],
+)
+def test_a_mistake_is_named(spark: SparkSession, live: Live, given: dict[str, str], said: str) -> None:
+    with pytest.raises(PySparkException, match=said):
+        table(spark, live, **{"queue": live.create(), **given}).count()
+
+
+def test_a_schema_that_is_not_the_queues(spark: SparkSession, live: Live) -> None:
+    reader = spark.read.format("angelhair").options(**live.options, queue=live.create())
+    with pytest.raises(PySparkException, match="number is bigint, not string"):
+        reader.schema("number string").load().count()
