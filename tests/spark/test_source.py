@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import pickle
 import time
@@ -18,6 +19,7 @@ from angelhair.errors import StoreRefused
 from angelhair.model import NewMessage
 from angelhair.spark.columns import COLUMNS
 from angelhair.spark.options import ReadOptions
+from angelhair.spark.points import first_bucket
 from angelhair.spark.refusals import DataLost
 from angelhair.spark.source import FilteredReader, QueueReader
 from tests.spark.live import ACCOUNT, QUICK, Live, elsewhere, numbers_read, on_file
@@ -215,6 +217,43 @@ def test_what_was_dropped_before_it_was_read_is_said(live: Live) -> None:
     # A read that begins now begins where there is something.
     (now,) = QueueReader(options(live, queue, minPartitions="1")).partitions()
     assert now.run.first == 20  # type: ignore[attr-defined]
+
+
+def test_a_read_begins_and_ends_where_it_is_told(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage(b"early")] * 25)
+    time.sleep(0.1)
+    middle = datetime.now(UTC).isoformat()
+    time.sleep(0.1)
+    live.put(queue, [NewMessage(b"late")] * 25)
+    assert numbers(table(spark, live, queue, start='{"0": 7}', end='{"0": 33}')) == list(range(7, 33))
+    assert numbers(table(spark, live, queue, start=middle)) == list(range(25, 50))
+    assert numbers(table(spark, live, queue, end=middle, columns="number")) == list(range(25))
+    assert numbers(table(spark, live, queue, start="2199-01-01")) == []
+    assert numbers(table(spark, live, queue, start="latest")) == []
+    with pytest.raises(PySparkException, match="maxMessagesPerTrigger: is for a stream"):
+        table(spark, live, queue, maxMessagesPerTrigger=1).count()
+
+
+def test_a_time_is_found_by_halving_and_with_some_to_spare() -> None:
+    begun: dict[int, int | None] = {bucket: 1_000 * bucket for bucket in range(1_000)}
+    asked: list[int] = []
+
+    async def put_at(bucket: int) -> int | None:
+        asked.append(bucket)
+        return begun[bucket]
+
+    def found(time_ms: int, last: bool) -> int:
+        return asyncio.run(first_bucket(range(1_000), time_ms, last, put_at))
+
+    assert found(500_500, False) == 500
+    assert len(asked) <= 10
+    assert found(500_500, True) == 501
+    assert found(0, False) == 0
+    assert found(-1, True) == 0
+    assert found(10**9, False) == 999
+    begun.update(dict.fromkeys(range(400, 600), None))
+    assert found(500_500, False) <= 500
 
 
 def test_an_empty_queue_is_an_empty_table(spark: SparkSession, live: Live) -> None:

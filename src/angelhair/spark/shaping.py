@@ -49,6 +49,15 @@ def shaped(raw: pa.RecordBatch, names: Sequence[str], payload: str, lane: Lane) 
     return pa.RecordBatch.from_arrays([_column(raw, name, payload, lane) for name in names], schema=schema)
 
 
+def between_times(raw: pa.RecordBatch, first_ms: int | None, end_ms: int | None) -> pa.RecordBatch:
+    """What was put from the first time on and before the end."""
+    if first_ms is not None:
+        raw = raw.filter(pc.greater_equal(raw.column("enqueued_at"), first_ms))
+    if end_ms is not None:
+        raw = raw.filter(pc.less(raw.column("enqueued_at"), end_ms))
+    return raw
+
+
 def _column(raw: pa.RecordBatch, name: str, payload: str, lane: Lane) -> pa.Array:
     numbers = raw.column("number")
     if name in TIMES:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
+from angelhair.engine.store import Store
 from angelhair.spark.columns import checked_names, raw_names, schema_of
+from angelhair.spark.looking import Looking
 from angelhair.spark.options import ReadOptions
 from angelhair.spark.planning import LaneShape, QueueShape, Run, cut, look
 from angelhair.spark.pruning import narrowed
 from angelhair.spark.reading.runs import read_run
 from angelhair.spark.refusals import DataLost, refused
-from angelhair.spark.shaping import Lane, shaped
+from angelhair.spark.shaping import Lane, between_times, shaped
 
 
 class AngelhairDataSource(DataSource):
@@ -29,12 +30,18 @@ class AngelhairDataSource(DataSource):
         return "angelhair"
 
     def schema(self) -> StructType:
-        options = ReadOptions.of(self.options)
+        options = ReadOptions.of(self.options, streaming=None)
         return schema_of(options.columns, options.payload)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         options = _narrowed(ReadOptions.of(self.options, pushdown=self.takes_filters), schema)
         return FilteredReader(options) if options.pushdown else QueueReader(options)
+
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name for it
+        from angelhair.spark.stream import QueueStreamReader
+
+        return QueueStreamReader(_narrowed(ReadOptions.of(self.options, streaming=True), schema))
 
 
 class FilteringDataSource(AngelhairDataSource):
@@ -73,10 +80,22 @@ class QueueReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         options = self._options
-        shape = shape_of(options)
-        wanted = [
-            Run(lane.number, shape.start_of(lane), shape.end_of(lane, options.isolation)) for lane in shape.lanes
-        ]
+
+        async def between(store: Store) -> tuple[QueueShape, list[Run]]:
+            shape = await look(store, options.account, options.queue)
+            starts = await options.start.ids_in(store, shape, options.isolation, last=False)
+            ends = await options.end.ids_in(store, shape, options.isolation, last=True)
+            return shape, [
+                Run(
+                    lane.number,
+                    max(shape.start_of(lane), starts[lane.number]),
+                    min(shape.end_of(lane, options.isolation), ends[lane.number]),
+                )
+                for lane in shape.lanes
+            ]
+
+        with Looking(options.place) as looking:
+            shape, wanted = looking.run(between)
         return planned(options, shape, narrowed(wanted, shape, self._filters))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -90,17 +109,6 @@ class FilteredReader(QueueReader):
         """They choose buckets; Spark tests the rows."""
         self._filters = list(filters)
         return self._filters
-
-
-def shape_of(options: ReadOptions) -> QueueShape:
-    async def looked() -> QueueShape:
-        store = await options.place.open()
-        try:
-            return await look(store, options.account, options.queue)
-        finally:
-            await store.close()
-
-    return asyncio.run(looked())
 
 
 def planned(options: ReadOptions, shape: QueueShape, wanted: Sequence[Run]) -> list[InputPartition]:
@@ -130,6 +138,9 @@ def read_partition(options: ReadOptions, partition: Any) -> Iterator[pa.RecordBa
                 "history is over for them (failOnDataLoss=false passes over what is gone)"
             )
 
-    names = raw_names(options.columns)
+    times = options.start.time_ms, options.end.time_ms
+    names = raw_names((*options.columns, "enqueued_at") if times != (None, None) else options.columns)
     for raw in read_run(options.place, partition.incarnation, lane.bucket_size, run, names, lane.now_ms, lost):
-        yield shaped(raw, options.columns, options.payload, lane)
+        chosen = between_times(raw, *times)
+        if chosen.num_rows:
+            yield shaped(chosen, options.columns, options.payload, lane)

@@ -1,0 +1,168 @@
+"""`spark.readStream.format("angelhair")`: what comes to a queue, batch after batch, each message in one batch only.
+
+An offset is an id for each lane: what is below has been read. Of final buckets ids and bodies are settled, so a batch
+that is read again after a crash is the same batch. A stream takes nothing away and moves no mark; Spark's checkpoint is
+all that knows how far it has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from time import monotonic
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from angelhair.engine import places
+from angelhair.engine.store import Span, Store
+from angelhair.spark.looking import Looking
+from angelhair.spark.options import ReadOptions
+from angelhair.spark.planning import QueueShape, Run, look
+from angelhair.spark.refusals import DataLost
+from angelhair.spark.source import planned, read_partition
+
+INCARNATION = "incarnation"
+"""Beside the ids by lane: a queue that was made again under its name begins at 0, and is another."""
+
+SAMPLE_MESSAGES = 100
+"""Whose size is taken for that of all, where a batch is limited in bytes."""
+
+Offset = dict[str, Any]
+
+
+class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._looking = Looking(options.place)
+        self._target: Offset | None = None
+        """Where a query with the trigger `availableNow` ends."""
+        self._waiting_since: float | None = None
+
+    # --- offsets ------------------------------------------------------------------------------------------------------
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - the names are Spark's, here and below
+        options = self._options
+
+        async def begin(store: Store) -> Offset:
+            shape = await look(store, options.account, options.queue)
+            return _offset(shape, await options.start.ids_in(store, shape, options.isolation, last=False))
+
+        return self._looking.run(begin)
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
+        end = self._target or self._end()
+        waiting = {lane: max(0, end.get(lane, 0) - start.get(lane, 0)) for lane in _lanes(end)}
+        if isinstance(limit, ReadMinRows) and self._target is None and self._wait_for(sum(waiting.values()), limit):
+            return start
+        most = self._most(start, limit)
+        taken = waiting if most is None else shares(waiting, most)
+        return {INCARNATION: end[INCARNATION], **{lane: start.get(lane, 0) + taken[lane] for lane in waiting}}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        options = self._options
+        if options.max_messages is not None:
+            return ReadMaxRows(options.max_messages)
+        if options.max_bytes is not None:
+            return ReadMaxBytes(options.max_bytes)
+        return ReadAllAvailable() if options.min_messages is None else ReadMinRows(options.min_messages)
+
+    def reportLatestOffset(self) -> Offset:  # noqa: N802
+        """What there is, whatever a batch may take: the lag in a query's progress is the true one."""
+        return self._end()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = self._end()
+
+    def _end(self) -> Offset:
+        options = self._options
+        shape = self._looking.run(lambda store: look(store, options.account, options.queue))
+        return _offset(shape, {lane.number: shape.end_of(lane, options.isolation) for lane in shape.lanes})
+
+    def _wait_for(self, waiting: int, limit: ReadMinRows) -> bool:
+        """Whether it is better to wait for more; not for ever."""
+        now = monotonic()
+        if waiting >= limit.min_rows or not waiting:
+            self._waiting_since = None
+            return waiting == 0
+        if self._waiting_since is None:
+            self._waiting_since = now
+        if now - self._waiting_since < self._options.max_trigger_delay_seconds:
+            return True
+        self._waiting_since = None
+        return False
+
+    def _most(self, start: Offset, limit: ReadLimit) -> int | None:
+        if isinstance(limit, ReadMaxRows):
+            return limit.max_rows
+        if isinstance(limit, ReadMaxBytes):
+            return max(1, limit.max_bytes // self._typical_bytes(start))
+        return None
+
+    def _typical_bytes(self, start: Offset) -> int:
+        """Of the messages that come next, in the first lane that has any."""
+        options = self._options
+
+        async def sample(store: Store) -> int:
+            shape = await look(store, options.account, options.queue)
+            for lane in shape.lanes:
+                first = start.get(str(lane.number), 0)
+                partition = places.bodies(shape.incarnation, lane.number, first // shape.bucket_size)
+                (found,) = await store.read([Span(partition, first, None, SAMPLE_MESSAGES, ("body",))])
+                sizes = [len(body) for row in found.rows if isinstance(body := row.values.get("body"), bytes)]
+                if sizes:
+                    return max(1, sum(sizes) // len(sizes))
+            return 1
+
+        return self._looking.run(sample)
+
+    # --- batches ------------------------------------------------------------------------------------------------------
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        options = self._options
+        shape = self._looking.run(lambda store: look(store, options.account, options.queue))
+        if end[INCARNATION] != shape.incarnation or start[INCARNATION] != shape.incarnation:
+            raise DataLost(
+                f"the queue {options.queue} was deleted and made again: what this query has read was another queue's. "
+                "A new checkpoint begins with the queue that there is now"
+            )
+        wanted = [Run(int(lane), start.get(lane, 0), end[lane]) for lane in _lanes(end)]
+        return planned(options, shape, [run for run in wanted if run.end > run.first])
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_partition(self._options, partition)
+
+    def commit(self, end: Offset) -> None:
+        """Nothing: Spark's checkpoint knows. It calls this late, and for the last batch perhaps never."""
+
+    def stop(self) -> None:
+        self._looking.close()
+
+
+def _offset(shape: QueueShape, ids: dict[int, int]) -> Offset:
+    return {INCARNATION: shape.incarnation, **{str(lane): number for lane, number in sorted(ids.items())}}
+
+
+def _lanes(offset: Offset) -> list[str]:
+    return [name for name in offset if name != INCARNATION]
+
+
+def shares(waiting: dict[str, int], most: int) -> dict[str, int]:
+    """Out of what waits in each lane so many in all, as evenly as it goes: no lane waits for another to be empty."""
+    taken = dict.fromkeys(waiting, 0)
+    left = most
+    while left > 0 and (hungry := [lane for lane in waiting if taken[lane] < waiting[lane]]):
+        share = max(1, left // len(hungry))
+        for lane in hungry:
+            more = min(share, waiting[lane] - taken[lane], left)
+            taken[lane] += more
+            left -= more
+    return taken
