@@ -16,13 +16,15 @@ class Looking:
     """Keeps the store open from one look to the next; a stream looks several times a second. It does not travel: what
     is sent to a task is only where the store is."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, changing: bool = False) -> None:
+        """`changing`: for who moves a mark too."""
         self._place = place
+        self._changing = changing
         self._runner: asyncio.Runner | None = None
         self._store: Store | None = None
 
-    def __reduce__(self) -> tuple[type[Looking], tuple[Place]]:
-        return Looking, (self._place,)
+    def __reduce__(self) -> tuple[type[Looking], tuple[Place, bool]]:
+        return Looking, (self._place, self._changing)
 
     def __enter__(self) -> Looking:
         return self
@@ -34,7 +36,7 @@ class Looking:
         if self._runner is None:
             self._runner = asyncio.Runner()
         if self._store is None:
-            self._store = self._runner.run(self._place.open())
+            self._store = self._runner.run(self._place.open(self._changing))
         return self._runner.run(look(self._store))
 
     def close(self) -> None:

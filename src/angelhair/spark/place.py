@@ -54,13 +54,13 @@ class Place:
             options.get("consistencylevel") or os.environ.get("CONSISTENCY_LEVEL") or "LOCAL_QUORUM",
         )
 
-    async def open(self) -> Store:
+    async def open(self, changing: bool = False) -> Store:
         """For the driver: reads marks, not messages. Never makes a file that is not there."""
         if self.path is not None:
             from angelhair.stores import sqlite
 
             self.check()
-            return await sqlite.open_reader(self.path)
+            return await (sqlite.open_store(self.path) if changing else sqlite.open_reader(self.path))
         from angelhair.stores import cassandra
 
         return await cassandra.open_store(self.cassandra_settings())
