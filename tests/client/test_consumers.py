@@ -309,6 +309,27 @@ def test_an_interrupt_ends_it_after_the_messages_under_way(server: Served, produ
     assert left(producer) == (0, 0, 0)
 
 
+def test_an_interrupt_while_threads_are_started_loses_sight_of_no_handler(
+    server: Served, producer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool of threads forgets one that it is just starting, and with it the handler that runs there already."""
+    start = threading.Thread.start
+
+    def slowly(thread: threading.Thread) -> None:
+        start(thread)
+        time.sleep(0.2)
+
+    def work(message: Message) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.5)
+
+    monkeypatch.setattr(threading.Thread, "start", slowly)
+    producer.put("chores", b"one")
+    with pytest.raises(KeyboardInterrupt):
+        producer.consumer("chores", work, wait=1).run()
+    assert left(producer) == (0, 0, 0)
+
+
 def test_signals_are_as_before_afterwards(server: Served, producer: Client) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     consumer = producer.consumer("chores", lambda message: None, wait=0)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
+from threading import Barrier
 from typing import Any
 
 from angelhair.client.consuming import Consuming, Handle, OnError, Rest, Rules, Start
@@ -19,6 +20,18 @@ from angelhair.client.transport import Address
 from angelhair.client.values import Message
 
 _log = logging.getLogger("angelhair.client")
+
+
+def _begin(threads: ThreadPoolExecutor, count: int) -> None:
+    """Has the pool start all its threads before there is a message. A Control-C that comes while it starts one makes it
+    forget that thread, and with it the message that it was started for: `run` would end before its handler does."""
+    all_there = Barrier(count)
+    try:
+        for started in [threads.submit(all_there.wait) for _ in range(count)]:
+            started.result()
+    except BaseException:
+        all_there.abort()
+        raise
 
 
 class Consumer:
@@ -56,6 +69,7 @@ class Consumer:
                 stopping_on_signals(self.stop, signals),
                 ThreadPoolExecutor(self._consuming.rules.concurrency, "angelhair handler") as self._threads,
             ):
+                _begin(self._threads, self._consuming.rules.concurrency)
                 drive(self._consuming.fetching(), self._fetch)
         finally:
             keeper.end()
