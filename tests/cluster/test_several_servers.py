@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
@@ -17,6 +18,7 @@ from angelhair.engine.store import Span
 from angelhair.errors import StaleReceipt, StoreError
 from angelhair.server.service import ACCOUNT
 from angelhair.stores.cassandra import CassandraStore
+from bench.metrics import total
 from bench.processes import Running, on_cassandra
 from cluster import CassandraCluster
 from cluster.testing import connected_store
@@ -103,6 +105,74 @@ def test_a12_in_the_quiet_case_every_message_is_seen_once(servers: list[Running]
     asyncio.run(test())
     assert len(put) == MESSAGES
     assert seen == put
+
+
+async def lanes_shared_out(store: CassandraStore, queue: str, servers: int) -> None:
+    """Waits until every server holds one lane."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while len(set(await lease_holders(store, queue)) - {None, ""}) < servers:
+            await asyncio.sleep(POLL_SECONDS)
+
+
+async def cost(servers: list[Running], store: CassandraStore) -> float:
+    """Writes of one message from put to ack, lost ones included, when every server has the same to do.
+
+    Of servers that each keep their lane. On a machine that is too busy a lease can lapse, and its lane moves: then it
+    is measured again.
+    """
+    async with AsyncExitStack() as open_clients:
+        clients = [
+            await open_clients.enter_async_context(AsyncClient(server.url, retry=None)) for server in servers
+        ]
+        for _ in range(MEASUREMENTS):
+            queue = f"cost-{uuid.uuid4().hex}"
+            await clients[0].create_queue(queue, lanes=len(servers))
+            await lanes_shared_out(store, queue, len(servers))
+            holders = await lease_holders(store, queue)
+            found = await _cost_in(queue, servers, clients)
+            stayed = await lease_holders(store, queue) == holders
+            await clients[0].delete_queue(queue)
+            if stayed:
+                return found
+    raise AssertionError(f"lanes moved during each of {MEASUREMENTS} measurements")
+
+
+async def _cost_in(queue: str, servers: list[Running], clients: list[AsyncClient]) -> float:
+    async def put(client: AsyncClient) -> None:
+        for _ in range(COUNTED + UNCOUNTED):
+            await client.put(queue, "x")
+
+    async def take(client: AsyncClient) -> None:
+        for _ in range(COUNTED):
+            (message,) = await client.receive(queue, wait=PATIENCE_SECONDS)
+            await client.ack(message)
+
+    async def operations(work: Callable[[AsyncClient], Coroutine[None, None, None]]) -> int:
+        before = total([server.metrics() for server in servers])
+        await asyncio.gather(*(work(client) for client in clients))
+        made = (total([server.metrics() for server in servers]) - before).operations
+        return sum(made[operation] for operation in WRITES)
+
+    puts = await operations(put) / (COUNTED + UNCOUNTED)
+    takes = await operations(take) / COUNTED
+    return (puts + takes) / len(servers)
+
+
+def test_a12_a_message_costs_no_more_with_more_servers(cassandra_cluster: CassandraCluster, keyspace: str) -> None:
+    async def test(servers: list[Running]) -> float:
+        store = await connected_store(cassandra_cluster, keyspace)
+        try:
+            return await cost(servers, store)
+        finally:
+            await store.close()
+
+    costs = {}
+    for count in (1, 2, SERVERS):
+        with on_cassandra(cassandra_cluster.contact_points, keyspace, count) as running:
+            costs[count] = asyncio.run(test(running))
+    print(costs)
+    assert costs[2] <= GROWTH * costs[1]
+    assert costs[SERVERS] <= GROWTH * costs[1]
 
 
 class Load:
