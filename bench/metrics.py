@@ -28,6 +28,7 @@ class Metrics:
     received: int = 0
     redelivered: int = 0
     acked: int = 0
+    leases_held: int = 0
     depth: int | None = None
     """What the server itself last counted; only the one that holds the lane's lease does."""
 
@@ -58,6 +59,8 @@ class Metrics:
                 self.redelivered += count
             case "angelhair_messages_acked_total":
                 self.acked += count
+            case "angelhair_leases_held":
+                self.leases_held += count
             case "angelhair_queue_depth":
                 self.depth = (self.depth or 0) + count
 
@@ -81,6 +84,7 @@ class Metrics:
             self.received + sign * other.received,
             self.redelivered + sign * other.redelivered,
             self.acked + sign * other.acked,
+            self.leases_held + sign * other.leases_held,
             self.depth,
         )
 

@@ -21,7 +21,7 @@ from angelhair.stores.cassandra import CassandraStore
 from bench.metrics import total
 from bench.processes import Running, on_cassandra
 from cluster import CassandraCluster
-from cluster.testing import connected_store
+from cluster.testing import connected_store, fresh_keyspace
 
 SERVERS = 4
 MESSAGES = 240
@@ -60,6 +60,12 @@ VISIBILITY_SECONDS = 4.0
 def servers(cassandra_cluster: CassandraCluster, keyspace: str) -> Iterator[list[Running]]:
     with on_cassandra(cassandra_cluster.contact_points, keyspace, SERVERS) as running:
         yield running
+
+
+@pytest.fixture
+def own_keyspace(cassandra_cluster: CassandraCluster) -> str:
+    """Where no other test's servers work: they would take their share of the lanes, and of the background work."""
+    return asyncio.run(fresh_keyspace(cassandra_cluster))
 
 
 async def until(happened: Callable[[], bool]) -> None:
@@ -107,10 +113,10 @@ def test_a12_in_the_quiet_case_every_message_is_seen_once(servers: list[Running]
     assert seen == put
 
 
-async def lanes_shared_out(store: CassandraStore, queue: str, servers: int) -> None:
-    """Waits until every server holds one lane."""
+async def lanes_shared_out(servers: list[Running]) -> None:
+    """Waits until every server holds one lane, and knows it: one whose lease was taken hears of it at its next beat."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while len(set(await lease_holders(store, queue)) - {None, ""}) < servers:
+        while [server.metrics().leases_held for server in servers] != [1] * len(servers):
             await asyncio.sleep(POLL_SECONDS)
 
 
@@ -127,10 +133,10 @@ async def cost(servers: list[Running], store: CassandraStore) -> float:
         for _ in range(MEASUREMENTS):
             queue = f"cost-{uuid.uuid4().hex}"
             await clients[0].create_queue(queue, lanes=len(servers))
-            await lanes_shared_out(store, queue, len(servers))
-            holders = await lease_holders(store, queue)
+            await lanes_shared_out(servers)
+            before = await fences(store, queue)
             found = await _cost_in(queue, servers, clients)
-            stayed = await lease_holders(store, queue) == holders
+            stayed = await fences(store, queue) == before
             await clients[0].delete_queue(queue)
             if stayed:
                 return found
@@ -158,9 +164,9 @@ async def _cost_in(queue: str, servers: list[Running], clients: list[AsyncClient
     return (puts + takes) / len(servers)
 
 
-def test_a12_a_message_costs_no_more_with_more_servers(cassandra_cluster: CassandraCluster, keyspace: str) -> None:
+def test_a12_a_message_costs_no_more_with_more_servers(cassandra_cluster: CassandraCluster, own_keyspace: str) -> None:
     async def test(servers: list[Running]) -> float:
-        store = await connected_store(cassandra_cluster, keyspace)
+        store = await connected_store(cassandra_cluster, own_keyspace)
         try:
             return await cost(servers, store)
         finally:
@@ -168,7 +174,7 @@ def test_a12_a_message_costs_no_more_with_more_servers(cassandra_cluster: Cassan
 
     costs = {}
     for count in (1, 2, SERVERS):
-        with on_cassandra(cassandra_cluster.contact_points, keyspace, count) as running:
+        with on_cassandra(cassandra_cluster.contact_points, own_keyspace, count) as running:
             costs[count] = asyncio.run(test(running))
     print(costs)
     assert costs[2] <= GROWTH * costs[1]
@@ -258,44 +264,51 @@ class Load:
                     self.perhaps_acked.add(message.text)
 
 
-async def lease_holders(store: CassandraStore, queue: str) -> list[object]:
-    """Who does the background work of each lane."""
+async def fences(store: CassandraStore, queue: str) -> list[object]:
+    """Of each lane, the number of its background worker's lease; it changes when the lane gets another worker."""
     found = await catalog.load(store, ACCOUNT, queue)
     assert found is not None
     leases = await store.read([Span(places.leases(found.incarnation, lane)) for lane in sorted(found.lanes)])
-    return [part.rows[0].values["holder"] if part.rows else None for part in leases]
+    return [part.rows[0].values["fence"] if part.rows else None for part in leases]
 
 
-def test_a01_a12_one_of_three_killed_under_load(cassandra_cluster: CassandraCluster, keyspace: str) -> None:
+def test_a01_a12_one_of_three_killed_under_load(cassandra_cluster: CassandraCluster, own_keyspace: str) -> None:
     """kill -9 of the server that does the queue's background work: nothing confirmed is lost, the others go on."""
 
     async def test(servers: list[Running], store: CassandraStore) -> None:
         queue = f"killed-{uuid.uuid4().hex}"
-        clients = [AsyncClient(server.url, retry=None) for server in servers]
-        # Who makes a queue is the first to work for it.
-        await clients[0].create_queue(queue, visibility_timeout=VISIBILITY_SECONDS)
-        async with Load(queue, clients) as load:
-            await load.progress(range(len(servers)), PROGRESS)
-            before = await lease_holders(store, queue)
-            assert before != [None]
-            servers[0].process.kill()
-            load.gone.add(0)
-            await load.progress(range(1, len(servers)), PROGRESS)
-            load.stop_producing()
-            await until(lambda: load.all_confirmed <= load.settled)
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while await lease_holders(store, queue) == before:
-                    await asyncio.sleep(POLL_SECONDS)
-        for client in clients:
-            await client.close()
+        async with AsyncExitStack() as open_clients:
+            clients = [
+                await open_clients.enter_async_context(AsyncClient(server.url, retry=None)) for server in servers
+            ]
+            await clients[0].create_queue(queue, visibility_timeout=VISIBILITY_SECONDS)
+            async with Load(queue, clients) as load:
+                await load.progress(range(len(servers)), PROGRESS)
+                victim = await worker_of_the_queue(servers)
+                before = await fences(store, queue)
+                servers[victim].process.kill()
+                load.gone.add(victim)
+                await load.progress(set(range(len(servers))) - {victim}, PROGRESS)
+                load.stop_producing()
+                await until(lambda: load.all_confirmed <= load.settled)
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    while await fences(store, queue) == before:
+                        await asyncio.sleep(POLL_SECONDS)
         assert load.all_confirmed <= load.received.keys()
 
+    async def worker_of_the_queue(servers: list[Running]) -> int:
+        """Which of them holds the only queue's lease."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while sum(held := [server.metrics().leases_held for server in servers]) != 1:
+                await asyncio.sleep(POLL_SECONDS)
+        return held.index(1)
+
     async def with_store(servers: list[Running]) -> None:
-        store = await connected_store(cassandra_cluster, keyspace)
+        store = await connected_store(cassandra_cluster, own_keyspace)
         try:
             await test(servers, store)
         finally:
             await store.close()
 
-    with on_cassandra(cassandra_cluster.contact_points, keyspace, 3) as servers:
+    with on_cassandra(cassandra_cluster.contact_points, own_keyspace, 3) as servers:
         asyncio.run(with_store(servers))

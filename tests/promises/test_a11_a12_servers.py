@@ -278,6 +278,22 @@ async def test_a12_lanes_are_shared_out_among_the_servers(world: World) -> None:
     assert shares(await held_lanes(world)) == [1, 2, 2]
 
 
+async def test_a12_a_share_is_taken_by_what_is_so_now(world: World) -> None:
+    """Naive: count what each server held when it was last looked at; then a server loses its only lane, takes it back
+    from whoever has two by then, and lanes wander while servers are busy."""
+    first, second, third = world.server(), world.server(), world.server()
+    await first.create("orders", lanes=2)
+    await first.step("orders")
+    await third.step("orders")
+    queue = await second.engine.find_queue(world.account, "orders")
+    lease = second.engine.memory.worker(second.engine.memory.lane(queue, 1)).lease
+    assert await lease.keep(world.store, second.clock, richer=frozenset({first.engine.memory.server}))
+    shared = await held_lanes(world)
+    assert [name for name, _ in shared.values()] == [first.engine.memory.server, second.engine.memory.server]
+    await third.step("orders")
+    assert await held_lanes(world) == shared
+
+
 async def test_a12_a_server_with_a_wrong_clock_takes_no_share(world: World) -> None:
     """It could do only part of the work (R5)."""
     first, fast = world.server(), world.server(ahead_ms=HOUR)

@@ -310,8 +310,8 @@ class Engine:
             pause_ms = limits.STEP_MS
             for number in list(queue.lanes):
                 lane = self.memory.lane(queue, number)
-                now = self.clock.now()
-                trusted, richer = self.memory.clock_is_good(now), self.memory.richer_holders(queue, now)
+                richer = await self.memory.richer_holders(queue)
+                trusted = self.memory.clock_is_good(self.clock.now())
                 again_ms, marks = await working.step(lane, self.memory.worker(lane), trusted, richer)
                 pause_ms = min(pause_ms, again_ms)
                 await move_exhausted(self.memory, queue, lane, self.clock.now())

@@ -10,13 +10,15 @@ there is none.
 
 Of a queue with several lanes every server should hold its share: it puts and receives there first, and meets nobody.
 So a server takes a lease that has not lapsed from one that holds at least two more of the queue's leases than it does
-itself. It has no more than the other afterwards, so nobody takes it back, and shares end up one apart at most.
+itself. It has no more than the other afterwards, so nobody takes it back, and shares end up one apart at most. What it
+has seen of the others may be seconds old, and by then others may have taken their shares: it looks at all of them
+again before it takes one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from angelhair import limits
@@ -91,15 +93,22 @@ class Lease:
         assert isinstance(holder, str) and isinstance(fence, int) and isinstance(beat, int)
         if holder == self.holder or (holder in {"", *richer} and not reluctant):
             return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
-        seen = (holder, fence, beat)
-        if seen != self._watched:
-            duration = row.get("duration")
-            self._watched, self._watched_since_ms = seen, now.monotonic_ms
-            self._watched_duration_ms = duration if isinstance(duration, int) else self.duration_ms
-            return False
+        self.see(row, now)
         if now.monotonic_ms - self._watched_since_ms < self._watched_duration_ms:
             return False
         return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
+
+    def see(self, row: Values, now: Moment) -> None:
+        """Watches another's lease; anew if it has changed since it was last seen."""
+        holder, fence, beat = row.get("holder"), row.get("fence"), row.get("beat")
+        if not isinstance(holder, str) or not isinstance(fence, int) or not isinstance(beat, int):
+            return
+        if holder == self.holder:
+            self._watched = None
+        elif (holder, fence, beat) != self._watched:
+            duration = row.get("duration")
+            self._watched, self._watched_since_ms = (holder, fence, beat), now.monotonic_ms
+            self._watched_duration_ms = duration if isinstance(duration, int) else self.duration_ms
 
     async def _change(
         self,
@@ -133,8 +142,20 @@ class Lease:
         return Change(self.partition, [RowChange(self.role, expect, values)])
 
 
-def richer_holders(leases: Iterable[Lease], now: Moment) -> frozenset[str]:
-    """Who, as last seen, holds at least two more of these leases than this server."""
+async def richer_holders(store: Store, clock: Clock, leases: Sequence[Lease]) -> frozenset[str]:
+    """Who holds at least two more of these leases than this server."""
+    now = clock.now()
+    if not _richer(leases, now):
+        return frozenset()
+    others = [lease for lease in leases if lease.held_fence is None]
+    found = await store.read([Span(lease.partition, lease.role, lease.role) for lease in others])
+    seen = clock.now()
+    for lease, part in zip(others, found, strict=True):
+        lease.see(part.rows[0].values if part.rows else {}, seen)
+    return _richer(leases, seen)
+
+
+def _richer(leases: Sequence[Lease], now: Moment) -> frozenset[str]:
     mine = 0
     others: Counter[str] = Counter()
     for lease in leases:

@@ -135,10 +135,11 @@ class Memory:
     def worker(self, lane: Lane) -> Worker:
         return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))
 
-    def richer_holders(self, queue: Queue, now: Moment) -> frozenset[str]:
+    async def richer_holders(self, queue: Queue) -> frozenset[str]:
         """Servers that hold at least two more of the queue's lanes than we do."""
         workers = [self.workers.get((queue.incarnation, number)) for number in queue.lanes]
-        return richer_holders([worker.lease for worker in workers if worker is not None], now)
+        leases = [worker.lease for worker in workers if worker is not None]
+        return await richer_holders(self.store, self.clock, leases)
 
     def _holds(self, queue: Queue, number: int, now: Moment) -> bool:
         worker = self.workers.get((queue.incarnation, number))

@@ -71,7 +71,6 @@ class Depths:
             self._observer.forget_queue(gone)
         self._missing = missing
         self._round = names[::-1]
-        self._observer.leases_held(self._engine.leases_held())
 
     async def _look(self, name: str) -> None:
         stats = None

@@ -57,6 +57,12 @@ class MeasuredEngine(Engine):
         self._observer.group("change", len(changes))
         return await super().change(account, name, changes)
 
+    async def step(self, account: str, name: str) -> int:
+        try:
+            return await super().step(account, name)
+        finally:
+            self._observer.leases_held(self.leases_held())
+
     def leases_held(self) -> int:
         now = self.clock.now()
         return sum(worker.lease.held(now) for worker in self.memory.workers.values())
