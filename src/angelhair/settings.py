@@ -5,6 +5,9 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 
+ACCOUNT = "000000000000"
+"""Whose queues a server without access keys serves."""
+
 DEFAULT_DATA = "angelhair-data"
 """Where the embedded file goes when nobody says: in sight, beside where the server was started."""
 

@@ -16,7 +16,7 @@ from angelhair import AsyncClient
 from angelhair.engine import catalog, places
 from angelhair.engine.store import Span
 from angelhair.errors import StaleReceipt, StoreError
-from angelhair.server.service import ACCOUNT
+from angelhair.settings import ACCOUNT
 from angelhair.stores.cassandra import CassandraStore
 from bench.metrics import total
 from bench.processes import Running, on_cassandra

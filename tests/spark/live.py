@@ -19,13 +19,12 @@ from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.store import Store
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
-from angelhair.settings import DATABASE_NAME
+from angelhair.settings import ACCOUNT, DATABASE_NAME
 from angelhair.stores.sqlite import open_store
 from tests.queues import Identities
 
 R = TypeVar("R")
 
-ACCOUNT = "000000000000"
 PATIENCE_SECONDS = 60
 QUICK = {"bucket_size": 10, "repair_timeout_ms": 100}
 """Settings of a queue whose buckets are soon final."""

@@ -14,13 +14,14 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from angelhair.model import NewMessage
+from angelhair.settings import ACCOUNT
 from angelhair.spark.lake import Lake, LakeMoved
 from angelhair.spark.pipelines import archive as archiving
 from angelhair.spark.pipelines.archive import STEPS, Archived, archive
 from angelhair.spark.place import Place
 from angelhair.spark.refusals import DataLost
 from tests.queues import Identities
-from tests.spark.live import ACCOUNT, QUICK, Live
+from tests.spark.live import QUICK, Live
 
 
 class OnPurpose(Exception):

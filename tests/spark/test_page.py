@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from angelhair.model import NewMessage, QueueSettings
-from tests.spark.live import ACCOUNT, QUICK, on_file
+from angelhair.settings import ACCOUNT
+from tests.spark.live import QUICK, on_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "spark.md"

@@ -17,12 +17,15 @@ from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
 
 from angelhair.errors import StoreRefused
 from angelhair.model import NewMessage
+from angelhair.settings import ACCOUNT
 from angelhair.spark.columns import COLUMNS
 from angelhair.spark.options import ReadOptions
 from angelhair.spark.points import first_bucket
 from angelhair.spark.refusals import DataLost
 from angelhair.spark.source import FilteredReader, QueueReader
-from tests.spark.live import ACCOUNT, QUICK, Live, elsewhere, numbers_read, on_file
+from tests.spark.live import QUICK, Live, elsewhere, numbers_read, on_file
+
+SHORTEST_RETENTION_MS = 1_000
 
 
 def table(spark: SparkSession, live: Live, queue: str, **options: Any) -> DataFrame:
@@ -44,7 +47,7 @@ def options(live: Live, queue: str, **more: str) -> ReadOptions:
 
 
 def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live: Live) -> None:
-    queue = live.create(bucket_size=10)
+    queue = live.create(bucket_size=10, visibility_timeout_ms=3_600_000)
     before = datetime.now(UTC)
     live.put(queue, [NewMessage(b"%d" % number, attributes=json.dumps({"n": number})) for number in range(25)])
     live.put(queue, [NewMessage(b"later", delay_ms=3_600_000)])
@@ -76,7 +79,7 @@ def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live
 
 def test_dead_letters_purged_and_expired_are_told_apart(spark: SparkSession, live: Live) -> None:
     graveyard = live.create(bucket_size=10)
-    queue = live.create(bucket_size=10, max_deliveries=1, dead_letter_queue=graveyard, retention_ms=1_500)
+    queue = live.create(bucket_size=10, max_deliveries=1, dead_letter_queue=graveyard)
     live.put(queue, [NewMessage(b"poison")])
     live.receive(queue, 1, 0)
     deadline = time.monotonic() + 30
@@ -90,10 +93,10 @@ def test_dead_letters_purged_and_expired_are_told_apart(spark: SparkSession, liv
     assert (buried.state, bytes(buried.body)) == ("waiting", b"poison")
     assert queue in buried.origin
 
-    live.put(queue, [NewMessage(b"old")])
-    time.sleep(1.6)
-    live.put(queue, [NewMessage(b"new")])
-    assert [row.state for row in rows(table(spark, live, queue))] == ["dead", "expired", "waiting"]
+    passing = live.create(retention_ms=SHORTEST_RETENTION_MS)
+    live.put(passing, [NewMessage(b"old")])
+    time.sleep(SHORTEST_RETENTION_MS / 1000 + 0.1)
+    assert [row.state for row in rows(table(spark, live, passing))] == ["expired"]
 
     live.put(graveyard, [NewMessage(b"more")])
     live.run(live.engine.purge(ACCOUNT, graveyard))

@@ -17,9 +17,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 
 from angelhair.errors import InvalidRequest
 from angelhair.model import NewMessage, QueueSettings
+from angelhair.settings import ACCOUNT
 from angelhair.spark.options import ReadOptions
 from angelhair.spark.stream import QueueStreamReader, shares
-from tests.spark.live import ACCOUNT, QUICK, Live
+from tests.spark.live import QUICK, Live
 
 BUCKET = QUICK["bucket_size"]
 

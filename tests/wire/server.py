@@ -25,7 +25,8 @@ from angelhair.server.observing.health import Readiness
 from angelhair.server.observing.metrics import Figures, Metrics
 from angelhair.server.observing.observer import Observer
 from angelhair.server.rest.door import RestDoor
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 from angelhair.stores.sqlite import open_store
 from tests.faults import FaultyStore
 

@@ -81,44 +81,10 @@ async def _open_file(settings: Settings) -> Store:
 def cassandra_settings(settings: Settings) -> CassandraSettings:
     """Raises `StoreRefused` when the driver is not installed or a certificate cannot be used."""
     try:
-        from angelhair.stores.cassandra import CassandraSettings
+        from angelhair.stores.cassandra.reaching import reaching
     except ImportError as error:
         raise StoreRefused(f"Cassandra's driver is not installed; {to_install('cassandra')}") from error
-    return CassandraSettings(
-        contact_points=settings.contact_points,
-        port=settings.store_port,
-        keyspace=settings.keyspace,
-        user=settings.username,
-        password=settings.password,
-        ssl_context=ssl_context(settings) if settings.use_ssl else None,
-        data_centre=settings.data_center,
-        read_consistency=settings.consistency_level,
-        write_consistency=settings.consistency_level,
-        serial_consistency=settings.serial_consistency_level,
-        application_name=settings.application_name,
-    )
-
-
-def ssl_context(settings: Settings) -> ssl.SSLContext:
-    trusted = settings.ssl_ca
-    try:
-        context = ssl.create_default_context(
-            cafile=trusted if trusted is not None and not os.path.isdir(trusted) else None,
-            capath=trusted if trusted is not None and os.path.isdir(trusted) else None,
-        )
-    except OSError as error:
-        raise StoreRefused(f"ssl_ca: {trusted} cannot be used: {error.strerror or error}") from error
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.check_hostname = settings.ssl_check_hostname
-    if settings.ssl_certificate is not None:
-        try:
-            # An empty password fails for a key that has one; without any, OpenSSL would ask at the terminal and wait.
-            context.load_cert_chain(settings.ssl_certificate, settings.ssl_key, password="")
-        except OSError as error:
-            raise StoreRefused(
-                f"ssl_certificate: {settings.ssl_certificate} cannot be used: {error.strerror or error}"
-            ) from error
-    return context
+    return reaching(settings)
 
 
 async def _open_cassandra(settings: Settings, tell: Tell) -> Store:

@@ -16,9 +16,7 @@ from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from angelhair.server.polling import Patience, Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
-
-ACCOUNT = "000000000000"
-"""Whose queues a server without access keys serves."""
+from angelhair.settings import ACCOUNT
 
 
 class Listener(Protocol):

@@ -23,9 +23,9 @@ from angelhair.server.observing.logs import Logs
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing
 from angelhair.server.rest.door import RestDoor
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
 from angelhair.server.tls import tls_context
-from angelhair.settings import Settings
+from angelhair.settings import ACCOUNT, Settings
 
 OpenStore = Callable[[], Awaitable[Store]]
 

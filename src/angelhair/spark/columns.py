@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from angelhair.spark.refusals import refused
+from angelhair.errors import InvalidRequest
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -101,7 +101,7 @@ def arrow_schema_of(names: Sequence[str], payload: str) -> pa.Schema:
 def checked_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     for name in names:
         if name not in COLUMNS:
-            raise refused(where, f"{name!r} is no column of a queue; there are {', '.join(COLUMNS)}")
+            raise InvalidRequest(where, f"{name!r} is no column of a queue; there are {', '.join(COLUMNS)}")
     return tuple(dict.fromkeys(names))
 
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from angelhair.errors import InvalidRequest
+from angelhair.settings import ACCOUNT
 from angelhair.spark.columns import COLUMNS, checked_names
-from angelhair.spark.place import Place
+from angelhair.spark.place import PLACE_OPTIONS, Place
 from angelhair.spark.planning import COMMITTED, FINAL, ISOLATIONS
 from angelhair.spark.points import EARLIEST, LATEST, Point, point
-from angelhair.spark.refusals import refused
-
-ACCOUNT = "000000000000"
-"""Whose queues a server without access keys serves."""
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Off by default in Spark, which refuses readers that take filters unless it is on."""
@@ -33,12 +31,7 @@ BATCH_ONLY, STREAM_ONLY = ("end",), (
 READ_OPTIONS = {
     "queue": "The queue. Needed.",
     "account": f"Whose queue it is; by default {ACCOUNT}, as for a server without access keys.",
-    "data": "The directory of the embedded file, as `angelhair serve --data` has it.",
-    "contactPoints": "Addresses of Cassandra nodes, with commas; by default the environment's CONTACT_POINTS.",
-    "keyspace": "The keyspace on Cassandra; by default the environment's KEYSPACE, or angelhair.",
-    "cassandraPort": "By default the environment's CASSANDRA_PORT, or 9042.",
-    "dataCenter": "The home data centre; by default the environment's DATA_CENTER.",
-    "consistencyLevel": "Of reads; by default the environment's CONSISTENCY_LEVEL, or LOCAL_QUORUM.",
+    **PLACE_OPTIONS,
     "isolation": "committed: all that is there (a batch's default). final: ids and bodies that are settled (a "
     "stream's). finished: what never changes again.",
     "columns": f"Which columns, with commas; by default all: {', '.join(COLUMNS)}.",
@@ -88,13 +81,13 @@ class ReadOptions:
         known = {name.lower() for name in READ_OPTIONS}
         for name in options:
             if name.lower() not in known:
-                raise refused(name, f"is no option of a read; there are {', '.join(READ_OPTIONS)}")
+                raise InvalidRequest(name, f"is no option of a read; there are {', '.join(READ_OPTIONS)}")
         for name in BATCH_ONLY if streaming else STREAM_ONLY:
             if streaming is not None and name.lower() in options:
-                raise refused(name, f"is for a {'batch' if streaming else 'stream'}, and this is none")
+                raise InvalidRequest(name, f"is for a {'batch' if streaming else 'stream'}, and this is none")
         queue = options.get("queue")
         if not queue:
-            raise refused("queue", "is missing: which queue?")
+            raise InvalidRequest("queue", "is missing: which queue?")
         columns = options.get("columns")
         return cls(
             Place.of(options),
@@ -119,14 +112,14 @@ class ReadOptions:
         limits = [name for name in ("max_messages", "max_bytes", "min_messages") if getattr(self, name) is not None]
         if len(limits) > 1:
             others = "maxBytesPerTrigger and minMessagesPerTrigger"
-            raise refused("maxMessagesPerTrigger", f"{others}: Spark takes one of them, not more")
+            raise InvalidRequest("maxMessagesPerTrigger", f"{others}: Spark takes one of them, not more")
         return self
 
 
 def _one_of(options: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
     value = (options.get(name.lower()) or default).lower()
     if value not in allowed:
-        raise refused(name, f"{value!r} is none of {', '.join(allowed)}")
+        raise InvalidRequest(name, f"{value!r} is none of {', '.join(allowed)}")
     return value
 
 
@@ -138,5 +131,5 @@ def _positive(options: Mapping[str, str], name: str, default: D) -> int | D:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and int(text)):
-        raise refused(name, f"must be a whole number above 0, not {text!r}")
+        raise InvalidRequest(name, f"must be a whole number above 0, not {text!r}")
     return int(text)

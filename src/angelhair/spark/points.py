@@ -15,8 +15,8 @@ from angelhair import limits
 from angelhair.engine import places
 from angelhair.engine.catalog import Reading
 from angelhair.engine.store import Span
+from angelhair.errors import InvalidRequest
 from angelhair.spark.planning import LaneShape, QueueShape
-from angelhair.spark.refusals import refused
 
 EARLIEST, LATEST, ARCHIVED = "earliest", "latest", "archived"
 MARKS = (EARLIEST, LATEST, ARCHIVED)
@@ -87,7 +87,7 @@ def point(option: str, text: str) -> Point:
     try:
         time = datetime.fromisoformat(word)
     except ValueError:
-        raise refused(
+        raise InvalidRequest(
             option, f"{text!r} is none of {', '.join(MARKS)}, nor ids such as {{\"0\": 17}}, nor a time"
         ) from None
     return Point(time_ms=round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000))
@@ -98,7 +98,7 @@ def _ids(option: str, text: str) -> tuple[tuple[int, int], ...]:
         found = json.loads(text)
         ids = tuple(sorted((int(lane), number) for lane, number in found.items()))
     except ValueError:
-        raise refused(option, f"{text!r} is not an id for each lane, such as {{\"0\": 17}}") from None
+        raise InvalidRequest(option, f"{text!r} is not an id for each lane, such as {{\"0\": 17}}") from None
     if not all(type(number) is int and number >= 0 for _, number in ids):
-        raise refused(option, "ids are whole numbers from 0 on")
+        raise InvalidRequest(option, "ids are whole numbers from 0 on")
     return ids

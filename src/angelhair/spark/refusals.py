@@ -1,12 +1,8 @@
-"""What a read or a write is refused for."""
+"""What a read is refused for that no other room knows."""
 
 from __future__ import annotations
 
-from angelhair.errors import InvalidRequest, StoreRefused
-
-
-def refused(option: str, why: str) -> InvalidRequest:
-    return InvalidRequest(option, why)
+from angelhair.errors import StoreRefused
 
 
 class DataLost(StoreRefused):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from angelhair.errors import InvalidRequest
 from angelhair.spark.columns import (
     DELAYED,
     EXPIRED,
@@ -17,7 +18,6 @@ from angelhair.spark.columns import (
     WAITING,
     arrow_schema_of,
 )
-from angelhair.spark.refusals import refused
 
 TIMES = {
     "enqueued_at": "enqueued_at",
@@ -86,7 +86,7 @@ def _body(raw: pa.RecordBatch, payload: str) -> pa.Array:
     try:
         return bodies.cast(pa.string())
     except pa.ArrowInvalid:
-        raise refused(
+        raise InvalidRequest(
             "payload", "a body is not UTF-8, so it is no string; payload=binary takes every body"
         ) from None
 

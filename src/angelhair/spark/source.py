@@ -12,13 +12,14 @@ from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
 from angelhair.engine.store import Store
+from angelhair.errors import InvalidRequest
 from angelhair.spark.columns import checked_names, raw_names, schema_of
 from angelhair.spark.looking import Looking
 from angelhair.spark.options import ReadOptions
 from angelhair.spark.planning import LaneShape, QueueShape, Run, cut, look
 from angelhair.spark.pruning import narrowed
 from angelhair.spark.reading.runs import read_run
-from angelhair.spark.refusals import DataLost, refused
+from angelhair.spark.refusals import DataLost
 from angelhair.spark.shaping import Lane, between_times, shaped
 
 
@@ -56,7 +57,7 @@ def _narrowed(options: ReadOptions, schema: StructType) -> ReadOptions:
     names = checked_names(schema.names, "schema")
     for field in schema_of(names, options.payload):
         if schema[field.name].dataType != field.dataType:
-            raise refused(
+            raise InvalidRequest(
                 "schema", f"{field.name} is {field.dataType.simpleString()}, not "
                 f"{schema[field.name].dataType.simpleString()}"
             )

@@ -14,6 +14,7 @@ from cassandra.protocol import ConfigurationException
 from angelhair.cli import opening
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
 from angelhair.settings import Settings
+from angelhair.stores.cassandra.reaching import ssl_context
 
 NOBODY = Settings(contact_points=("127.0.0.1",), cassandra_port=1)
 """Nothing listens on port 1."""
@@ -86,7 +87,7 @@ def test_with_ssl_certificates_are_checked_and_the_other_port_is_taken() -> None
     assert isinstance(context, ssl.SSLContext)
     assert (wanted.port, context.verify_mode, context.check_hostname) == (9043, ssl.CERT_REQUIRED, True)
     assert context.minimum_version == ssl.TLSVersion.TLSv1_2
-    trusting = opening.ssl_context(Settings(use_ssl=True, ssl_check_hostname=False))
+    trusting = ssl_context(Settings(use_ssl=True, ssl_check_hostname=False))
     assert (trusting.verify_mode, trusting.check_hostname) == (ssl.CERT_REQUIRED, False)
 
 
@@ -97,11 +98,11 @@ def test_a_certificate_that_is_none_is_named(field: str, there: bool, tmp_path: 
     if there:
         file.write_text("not a certificate\n")
     with pytest.raises(StoreRefused, match=f"^{field}: {file} cannot be used: "):
-        opening.ssl_context(Settings(use_ssl=True, **{field: str(file)}))
+        ssl_context(Settings(use_ssl=True, **{field: str(file)}))
 
 
 def test_a_directory_of_certificates_may_be_trusted(tmp_path: Path) -> None:
-    context = opening.ssl_context(Settings(use_ssl=True, ssl_ca=str(tmp_path)))
+    context = ssl_context(Settings(use_ssl=True, ssl_ca=str(tmp_path)))
     assert context.get_ca_certs() == []
 
 

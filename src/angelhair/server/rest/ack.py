@@ -13,7 +13,8 @@ from angelhair.server.rest.decoding import decode, decode_object
 from angelhair.server.rest.errors import invalid, judge, raise_if_all_failed
 from angelhair.server.rest.queues import NO_CONTENT
 from angelhair.server.rest.times import in_ms
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 
 _acks_decoder = msgspec.json.Decoder(shapes.Acks)
 _change_decoder = msgspec.json.Decoder(shapes.MessageChange)

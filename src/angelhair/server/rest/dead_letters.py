@@ -11,7 +11,8 @@ from angelhair.server.rest.decoding import decode_object
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.looking import seen
 from angelhair.server.rest.queues import NO_STORE
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 
 _redrive_decoder = msgspec.json.Decoder(shapes.Redrive)
 

@@ -16,7 +16,8 @@ from angelhair.server.rest.decoding import decode
 from angelhair.server.rest.errors import invalid, judge, raise_if_all_failed
 from angelhair.server.rest.patterns import DUE_PATTERN
 from angelhair.server.rest.times import in_ms
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 
 PARAMETERS = query.parameters(
     query.seconds(

@@ -17,7 +17,8 @@ from angelhair.server.rest import query, shapes
 from angelhair.server.rest.decoding import decode_object
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.times import in_ms, in_seconds, rfc3339
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 
 NO_CONTENT = Response(204, content_type=None)
 NO_STORE = (("Cache-Control", "no-store"),)

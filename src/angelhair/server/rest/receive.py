@@ -10,7 +10,8 @@ from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import content_type_in, origin_of, text_or_bytes
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.rest.times import rfc3339
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 
 PARAMETERS = query.parameters(
     query.seconds(

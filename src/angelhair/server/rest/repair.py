@@ -7,7 +7,8 @@ import msgspec
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.decoding import decode_object
-from angelhair.server.service import ACCOUNT, Service
+from angelhair.server.service import Service
+from angelhair.settings import ACCOUNT
 
 _decoder = msgspec.json.Decoder(shapes.MoveBack)
 

@@ -114,7 +114,7 @@ def _floor(session: Session, partition: str) -> int:
 @lru_cache
 def _session(place: Place) -> Session:
     session: Session = asyncio.run(connected(place.cassandra_settings()))
-    session.set_keyspace(place.keyspace)
+    session.set_keyspace(place.cassandra.keyspace)
     return session
 
 

@@ -1,0 +1,108 @@
+"""What every job has in common: whose queue, which lake, which Spark, and how it tells what it does."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from angelhair.cli.config import add_settings_flags, complain, read_settings
+from angelhair.cli.exits import FAILED, Ended
+from angelhair.cli.installing import to_install
+from angelhair.cli.opening import database_path
+from angelhair.cli.output import on_terminal
+from angelhair.cli.parsers import add_command
+from angelhair.server.configuration import SettingsRefused
+from angelhair.settings import ACCOUNT, Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from angelhair.spark.place import Place
+
+MASTER = "local[*]"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job works with."""
+
+    spark: SparkSession
+    place: Place
+    queue: str
+    lake: str
+    account: str = ACCOUNT
+
+    def tell(self, step: str) -> None:
+        """Which step it is at, to whoever watches at a terminal."""
+        if on_terminal(sys.stderr) and not step.endswith(" done"):
+            print(f"{step} …", file=sys.stderr, flush=True)
+
+
+def add_job(
+    verbs: Any, name: str, summary: str, description: str, examples: str, run: Callable[[argparse.Namespace], int]
+) -> argparse.ArgumentParser:
+    """`run` prints what came of it, and returns the exit code; it does its work in `working`."""
+
+    def checked(arguments: argparse.Namespace) -> int:
+        try:
+            arguments.settings = read_settings(arguments).settings
+        except SettingsRefused as refused:
+            return complain(f"pipeline {name}", refused)
+        try:
+            import angelhair.spark.pipelines  # noqa: F401 - only to know whether it can be
+        except ModuleNotFoundError as error:
+            raise Ended(FAILED, f"{error.name} is not installed; {to_install('spark')}") from error
+        return run(arguments)
+
+    parser = add_command(verbs, name, summary, description, examples, checked)
+    parser.add_argument("--queue", required=True, metavar="QUEUE", help="the queue")
+    parser.add_argument("--lake", required=True, metavar="DIR", help="a directory, or an object store's address")
+    parser.add_argument("--master", default=MASTER, metavar="URL", help=f"the Spark cluster (default: {MASTER})")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_settings_flags(parser, ["embedded", "cassandra"])
+    return parser
+
+
+@contextmanager
+def working(arguments: argparse.Namespace) -> Iterator[Job]:
+    """A session for as long as the job takes. What is not there is said before one is started."""
+    place = _place(arguments.settings)
+    place.check()
+    lake = arguments.lake if "://" in arguments.lake else str(Path(arguments.lake).absolute())
+    spark = _session(arguments.master)
+    try:
+        yield Job(spark, place, arguments.queue, lake)
+    finally:
+        spark.stop()
+
+
+def _place(settings: Settings) -> Place:
+    from angelhair.spark.place import Place, to_environment
+
+    if not settings.on_cassandra:
+        return Place(path=str(database_path(settings).absolute()))
+    to_environment(settings)
+    return Place.on_cassandra(settings)
+
+
+def _session(master: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    from angelhair.spark import register
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = (
+        SparkSession.builder.appName("angelhair pipeline").master(master)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    return register(session)
