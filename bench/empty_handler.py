@@ -9,9 +9,9 @@ import socket
 
 import uvloop
 
+from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
 from angelhair.server.http import HttpServer, Request, Response
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.observing.operations import Observing
 from angelhair.server.serving import settle_down
 from angelhair.settings import Settings

@@ -13,8 +13,8 @@ from angelhair.engine.engine import Engine
 from angelhair.engine.schema import BODIES
 from angelhair.engine.store import Joined, Together
 from angelhair.errors import OutcomeUnknown, Unavailable
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
 from angelhair.stores.memory import MemoryStore
 from angelhair.stores.sqlite import open_store
 from tests.attacks.worlds import HookedStore, SteppedClock, bodies, on, played, refuse, server

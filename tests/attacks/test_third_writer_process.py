@@ -19,8 +19,8 @@ from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.store import APPLIED, Refused
 from angelhair.errors import Unavailable
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.stores.sqlite import SqliteStore, open_store, process
 from tests.unit.sqlite.tools import GUARDED, claim, keys, one, opened
@@ -151,7 +151,7 @@ from angelhair.batching.batching import Batching
 from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.model import NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
+from angelhair.identities import RandomIdentities
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.stores.sqlite import open_store
 

@@ -11,8 +11,8 @@ from angelhair.clock import Clock, Moment
 from angelhair.engine.engine import Engine
 from angelhair.engine.store import Store, Table
 from angelhair.errors import OutcomeUnknown, Unavailable
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask, Delivery
-from angelhair.server.identities import RandomIdentities
 from angelhair.stores.memory import MemoryStore
 from tests.faults import Between
 

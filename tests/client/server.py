@@ -20,11 +20,11 @@ from types import TracebackType
 from typing import Self
 
 from angelhair.clock import SystemClock
+from angelhair.identities import RandomIdentities
 from angelhair.server import serving
 from angelhair.server.app import App
 from angelhair.server.http import HttpServer
 from angelhair.server.http.messages import Request, Response
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service
 from angelhair.settings import Settings

@@ -12,8 +12,8 @@ from angelhair.clock import Clock, SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.store import Store
 from angelhair.errors import StoreError
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
 from angelhair.stores.counting import CountingStore, Counts

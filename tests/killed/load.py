@@ -12,8 +12,8 @@ from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, OutcomeUnknown, StaleReceipt, StoreError, Unavailable
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
 from tests.killed.ledger import line

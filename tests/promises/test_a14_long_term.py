@@ -130,3 +130,20 @@ async def test_a14_lone_put_and_lone_ack(world: World) -> None:
     await server.ack("orders", delivery)
     spent = counting.counts - before
     assert (spent.changes, spent.writes, spent.reads) == (1, 0, 0)
+
+
+async def test_a14_what_may_go_goes_at_once_when_it_is_asked_for(world: World) -> None:
+    """Whoever asks needs no lease; what is kept for its history or for the lake stays."""
+    worker, asking = world.server(), world.server()
+    await worker.create("orders", bucket_size=5, repair_timeout_ms=5 * SECOND, history_ms=HOUR, archive=True)
+    await worker.put("orders", count=50)
+    await worker.drain("orders")
+    await worker.work("orders", 10 * SECOND)
+    world.wait(2 * HOUR)
+    assert await asking.engine.retire(world.account, "orders") == {0: range(0)}
+    assert await asking.engine.archived_up_to(world.account, "orders", 0, 7) == 7
+    assert await asking.engine.retire(world.account, "orders") == {0: range(7)}
+    assert await asking.engine.retire(world.account, "orders") == {0: range(7, 7)}
+    marks = await world.marks("orders")
+    assert (marks.floor, marks.dropped, marks.repair) == (7, 7, 10)
+    assert [len((await world.bucket("orders", bucket))[1]) for bucket in range(10)] == [0] * 7 + [5] * 3

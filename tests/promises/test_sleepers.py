@@ -10,8 +10,8 @@ from angelhair.clock import Moment
 from angelhair.engine.engine import Engine
 from angelhair.engine.schema import STATES
 from angelhair.engine.store import Change, ChangeOutcome, Store
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
 from angelhair.stores.memory import MemoryStore
 
 STEPS = 400

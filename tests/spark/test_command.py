@@ -51,3 +51,34 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[-1].startswith("angelhair pipeline archive: ")
     assert "q" in ran.stderr.splitlines()[-1]
+
+
+def test_load_and_retire_from_the_command_line(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    with on_file(data) as live:
+        queue = live.create(**QUICK, history_ms=0)
+    (tmp_path / "rows.json").write_text("".join(json.dumps({"n": number, "who": "me"}) + "\n" for number in range(30)))
+    load = (
+        "load", "--queue", queue, "--data", str(data), "--from", str(tmp_path / "rows.json"), "--format", "json",
+        "--column", "body=to_json(struct(*))", "--column", "key=cast(n as string)", "--name", "first", "--json",
+    )
+    for _ in range(2):
+        ran = command(*load)
+        assert ran.returncode == 0, ran.stderr
+        assert json.loads(ran.stdout) == {"queue": queue, "name": "first", "rows": 30}
+    with on_file(data) as live:
+        taken = live.receive(queue, 100)
+        assert sorted(json.loads(delivery.body)["n"] for delivery in taken) == list(range(30))
+        live.ack(queue, taken)
+        live.put(queue, [NewMessage(b"x")] * 10)
+        live.drain(queue, 10)
+    retire = ("retire", "--queue", queue, "--data", str(data), "--json")
+    ran = command(*retire, "--dry-run")
+    assert (ran.returncode, json.loads(ran.stdout)["went"]) == (0, {})
+    ran = command(*retire)
+    assert ran.returncode == 0, ran.stderr
+    assert set(json.loads(ran.stdout)) == {"queue", "went", "kept", "archive"}
+    wrong = command("load", "--queue", queue, "--data", str(data), "--from", "x", "--column", "body")
+    assert wrong.returncode == 2
+    assert "NAME=… is wanted" in wrong.stderr

@@ -17,9 +17,9 @@ from typing import Any
 import uvloop
 
 from angelhair.clock import SystemClock
+from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
 from angelhair.server.http import HttpServer
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.observing.door import OperationsDoor
 from angelhair.server.observing.health import Readiness
 from angelhair.server.observing.metrics import Figures, Metrics

@@ -17,7 +17,7 @@ from angelhair.cli.tour_telling import Teller
 from angelhair.cli.tour_world import NotAsTold, RealTime, SkippedTime, TourTime, TourWorld
 from angelhair.engine.engine import Engine
 from angelhair.errors import AngelhairError
-from angelhair.server.identities import RandomIdentities
+from angelhair.identities import RandomIdentities
 from angelhair.stores.sqlite import open_store
 
 PAUSE_SECONDS = 1.5

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from angelhair import limits
 from angelhair.cli.tour_world import ShiftedClock, deliveries_of
 from angelhair.engine.engine import Engine
+from angelhair.identities import RandomIdentities
 from angelhair.model import Ask
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.workers import Workers
 from angelhair.stores.sqlite import open_store
 

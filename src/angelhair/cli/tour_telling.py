@@ -107,7 +107,7 @@ import asyncio
 from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.model import Ask, NewMessage, QueueSettings
-from angelhair.server.identities import RandomIdentities
+from angelhair.identities import RandomIdentities
 from angelhair.stores.sqlite import open_store
 
 async def main():

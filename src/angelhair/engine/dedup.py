@@ -18,6 +18,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put
+from angelhair.engine.bucketed.given import given
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
 from angelhair.engine.store import Applied, Change, ChangeOutcome, RowChange, Span, Value, Values
@@ -91,7 +92,7 @@ async def _one_round(
         written = await put.write(group[0].lane, [one.placed for one in group], now)
         for one in group:
             one.answer = written.outcomes.get(one.number)
-            if one.answer is None and await _was_delivered(one.lane, one.number):
+            if one.answer is None and await given(one.lane, [one.number]):
                 # Before its key was committed; since then its bucket was finished, or the queue purged.
                 one.answer = MessageId(one.lane.number, one.number)
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
@@ -148,12 +149,6 @@ async def _move_on(tries: Sequence[_Try], attempt: str) -> None:
     for offset, one in enumerate(tries):
         one.lane = one.item.lane
         one.placed = one.placed._replace(number=first + offset)
-
-
-async def _was_delivered(lane: Lane, number: int) -> bool:
-    """Whether a message that can no longer be put was given out or moved. See retire.py: its bucket is still there."""
-    (found,) = await read_surely(lane.store, [Span(lane.states(lane.bucket_of(number)), number, number)])
-    return any(row.values.get("delivery") or row.values.get("settled") is not None for row in found.rows)
 
 
 async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:

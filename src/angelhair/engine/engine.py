@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from angelhair import limits
 from angelhair.clock import Clock
-from angelhair.engine import bury, catalog, receipts
+from angelhair.engine import bury, catalog, ledger
+from angelhair.engine.addressing import by_lane
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed import worker as working
@@ -21,16 +22,18 @@ from angelhair.engine.bucketed.change import ChangeResult, Wanted, change
 from angelhair.engine.bucketed.inspect import BucketSeen, inspect
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, raise_mark, read_marks
 from angelhair.engine.bucketed.receive import Waiting, receive
+from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import end_lane
+from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
 from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import JoiningStore, Store, joining
-from angelhair.errors import InvalidReceipt, InvalidRequest, QueueNotFound, StaleReceipt, StoreError
+from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import (
     Ask,
     Delivery,
@@ -171,7 +174,7 @@ class Engine:
         async def run(lane: Lane, group: list[tuple[Receipt, None]]) -> list[AckOutcome]:
             return await ack(lane, [receipt for receipt, _ in group], self.clock.now())
 
-        return await self._by_lane(account, name, [(text, None) for text in texts], run)
+        return await by_lane(self.memory, account, name, [(text, None) for text in texts], run)
 
     async def change(
         self, account: str, name: str, changes: Sequence[tuple[str, int | None, bytes | None]]
@@ -187,7 +190,19 @@ class Engine:
             wanted = [Wanted(receipt, *wish) for receipt, wish in group]
             return await change(lane, wanted, self.identities.fresh(), self.clock.now())
 
-        return await self._by_lane(account, name, [(text, (ms, body)) for text, ms, body in changes], run)
+        return await by_lane(self.memory, account, name, [(text, (ms, body)) for text, ms, body in changes], run)
+
+    async def begin_run(self, account: str, name: str, run: Run) -> Begun | None:
+        """The first half of messages that are put once, however often it is tried; None when they are there already."""
+        return await self._with_queue(account, name, lambda queue: ledger.begin(self.memory, queue, run))
+
+    async def finish_run(self, begun: Begun, messages: Sequence[NewMessage]) -> set[int]:
+        """The second half; which of the messages have a key that was there before. After an error both halves may be
+        tried again, by anybody."""
+        for message in messages:
+            validate_message(message)
+        queue = begun.queue
+        return await ledger.finish(self.memory, begun, messages, partial(self.reserve, queue.account, queue.name))
 
     # --- looking and operating ------------------------------------------------------------------------------------
 
@@ -286,6 +301,23 @@ class Engine:
 
         return await self._with_queue(account, name, attempt)
 
+    async def retire(self, account: str, name: str) -> dict[int, range]:
+        """Drops what may go by now: finished, its history over and, with `archive`, behind the archive mark. By lane,
+        the buckets that went. Background work does the same in its own time; two at once do no harm."""
+        await self.memory.check_clock(self.clock.now())
+
+        async def attempt(queue: Queue) -> dict[int, range]:
+            went = {}
+            for number in queue.lanes:
+                lane = self.memory.lane(queue, number)
+                before = marks = await read_marks(lane)
+                while await retire(lane, marks, self.clock.now(), self.memory.clock_is_good(self.clock.now())):
+                    marks = await read_marks(lane)
+                went[number] = range(before.dropped, (await read_marks(lane)).dropped)
+            return went
+
+        return await self._with_queue(account, name, attempt)
+
     async def redrive(self, account: str, name: str, destination: str | None, most: int) -> int:
         """Moves visible messages to another queue, or each to where it came from; returns how many went."""
         _check_batch(most)
@@ -342,50 +374,6 @@ class Engine:
             except (QueueGone, LaneSealed):
                 self.memory.distrust(account, name)
         raise QueueNotFound(account, name)
-
-    async def _by_lane(
-        self,
-        account: str,
-        name: str,
-        items: Sequence[tuple[str, W]],
-        run: Callable[[Lane, list[tuple[Receipt, W]]], Awaitable[list[AckOutcome]]],
-    ) -> list[AckOutcome]:
-        """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
-        queue = await self.find_queue(account, name)
-        looked_again = False
-        outcomes: list[AckOutcome] = [None] * len(items)
-        by_lane: dict[tuple[str, int], tuple[Lane, list[tuple[int, tuple[Receipt, W]]]]] = {}
-        for index, (text, wish) in enumerate(items):
-            try:
-                receipt = receipts.decode(queue.incarnation, queue.secret, text)
-            except InvalidReceipt as error:
-                outcomes[index] = error
-                if looked_again or not receipts.is_well_formed(text):
-                    continue
-                # Perhaps of a newer incarnation than we remember. Once is enough: what is read now is newer than these.
-                looked_again = True
-                self.memory.distrust(account, name)
-                queue = await self.find_queue(account, name)
-                try:
-                    receipt = receipts.decode(queue.incarnation, queue.secret, text)
-                except InvalidReceipt as still:
-                    outcomes[index] = still
-                    continue
-            place = (queue.incarnation, receipt.lane)
-            if place not in by_lane:
-                by_lane[place] = (self.memory.lane(queue, receipt.lane), [])
-            by_lane[place][1].append((index, (receipt, wish)))
-        for lane, group in by_lane.values():
-            try:
-                results = await run(lane, [item for _, item in group])
-            except StoreError as error:
-                results = [error] * len(group)
-            except QueueGone:
-                self.memory.distrust(account, name)
-                results = [StaleReceipt("the message is gone, with its queue or lane")] * len(group)
-            for (index, _), result in zip(group, results, strict=True):
-                outcomes[index] = result
-        return outcomes
 
 
 def _check_dead_letters(name: str, dead_letter_queue: object) -> None:

@@ -4,7 +4,7 @@ Every key carries the queue's incarnation (R6): a queue made again under its nam
 """
 
 from angelhair import limits
-from angelhair.engine.schema import BODIES, GRAVES, KEYS, LEASES, POINTERS, QUEUES, SEQUENCES, STATES, WAKES
+from angelhair.engine.schema import BODIES, GRAVES, KEYS, LEASES, LEDGER, POINTERS, QUEUES, SEQUENCES, STATES, WAKES
 from angelhair.engine.store import Partition
 
 SEQUENCE_ROW = "ids"
@@ -41,6 +41,10 @@ def wakes(incarnation: str, lane: int, period: int) -> Partition:
 
 def idempotency_key(incarnation: str, key_hash: str) -> Partition:
     return Partition(KEYS, f"{incarnation}.{key_hash}")
+
+
+def ledger(incarnation: str, writer_hash: str) -> Partition:
+    return Partition(LEDGER, f"{incarnation}.{writer_hash}")
 
 
 def wake_slot(time_ms: int) -> int:

@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 QUEUES = Table(
     "queues",
@@ -95,4 +95,22 @@ KEYS = Table(
 )
 """Idempotency keys. Partition: a queue and a key's hash. Row: the key."""
 
-TABLES = (QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS)
+LEDGER = Table(
+    "ledger",
+    conditional=True,
+    key=int,
+    columns={
+        "status": str,
+        "lane": int,
+        "id": int,
+        "messages": int,
+        "digest": str,
+        "attempt": str,
+        "begun_at": int,
+        "lapses_at": int,
+        "rest": str,
+    },
+)
+"""Runs of messages that are put once. Partition: a queue and a writer's hash. Row: which of the writer's runs."""
+
+TABLES = (QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER)

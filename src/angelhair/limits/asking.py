@@ -15,6 +15,9 @@ ATTRIBUTES_BYTES = 256 * 1024
 KEY_LENGTH = 512
 """Characters in an idempotency key: a URL fits, a document does not."""
 
+LEDGER_SECONDS = 30 * 86_400
+"""How long it is remembered that a run of messages was put: a stream's last batch comes again when the stream does."""
+
 BATCH_MESSAGES = 1_000
 """Messages in one request, in either direction."""
 

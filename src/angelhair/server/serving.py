@@ -16,9 +16,9 @@ import uvloop
 from angelhair import limits
 from angelhair.clock import SystemClock
 from angelhair.engine.store import Store
+from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
 from angelhair.server.http import HttpServer
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.observing.logs import Logs
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing

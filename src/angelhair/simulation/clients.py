@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
+from angelhair.engine.ledger import Run
 from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
 from angelhair.simulation.history import Changed, Cleared, History, Put
@@ -62,7 +64,10 @@ class Clients:
             await self.process.sleep(self.random.uniform(0, 2 * rest_ms))
 
     async def _put(self, count: int, delays_ms: tuple[int, ...]) -> None:
-        keyed = count == 1 and self.random.random() < self.keyed_share
+        keyed = self.random.random() < self.keyed_share
+        if keyed and count > 1:
+            await self._put_run(count, delays_ms)
+            return
         batch = []
         for _ in range(count):
             self._bodies += 1
@@ -76,15 +81,37 @@ class Clients:
             Put(self.queue, message.body.decode(), message.key, message.delay_ms or 0, self.world.now_us)
             for message in batch
         ]
+        await self._ask_to_put(records, lambda server: server.put(self.queue, batch, records))
+
+    async def _ask_to_put(self, records: list[Put], put: Callable[[Server], Coroutine[Any, Any, Any]]) -> None:
         self.history.puts.extend(records)
         try:
-            await self.request(lambda server: server.put(self.queue, batch, records))
+            await self.request(put)
         except AngelhairError as error:
             for record in records:
                 record.ended_us, record.outcome = self.world.now_us, judged(error)
         except NoAnswer:
             # The server may be at it still; what it answers in the end, it writes down itself.
             return
+
+    async def _put_run(self, count: int, delays_ms: tuple[int, ...]) -> None:
+        """Messages that are put once, tried several times; the tries may meet, and any may end half way."""
+        writer, first = f"w{self._bodies}", self._bodies + 1
+        self._bodies += count
+        delay_ms = self.random.choice(delays_ms)
+        batch = [NewMessage(b"m%d" % number, delay_ms=delay_ms) for number in range(first, first + count)]
+        run = Run(writer, 0, count, writer, self.settings.dedup_window_ms)
+        for _ in range(self.random.randint(2, 4)):
+            records = [
+                Put(self.queue, message.body.decode(), f"{writer}.{index}", delay_ms, self.world.now_us)
+                for index, message in enumerate(batch)
+            ]
+            await self._ask_to_put(records, partial(self._on_run, run, batch, records))
+            # Sometimes so long that what a try wrote has been given out, and its buckets are finished.
+            await self.process.sleep(self.random.choice((0, 0, 3_000, 20_000)))
+
+    async def _on_run(self, run: Run, batch: list[NewMessage], records: list[Put], server: Server) -> None:
+        await server.put_run(self.queue, run, batch, records)
 
     # ---- consumers
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from angelhair.batching.batching import Batching
 from angelhair.engine.engine import Engine, PutOutcome
+from angelhair.engine.ledger import Run
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError, Unavailable
 from angelhair.model import Ask, Delivery, MessageId, NewMessage
 from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Delivered, History, Put, Settled
@@ -54,6 +55,17 @@ class Server:
             record.outcome = judged(outcome)
             record.id = str(outcome) if isinstance(outcome, MessageId) else None
         return outcomes
+
+    async def put_run(self, queue: str, run: Run, messages: list[NewMessage], records: list[Put]) -> None:
+        self._history.putting += 1
+        try:
+            begun = await self.engine.begin_run(ACCOUNT, queue, run)
+            if begun is not None:
+                await self.engine.finish_run(begun, messages)
+        finally:
+            self._history.putting -= 1
+        for record in records:
+            record.ended_us, record.outcome = self._world.now_us, CONFIRMED
 
     async def receive(self, queue: str, ask: Ask, visibility_ms: int) -> list[Delivery]:
         asked_us = self._world.now_us

@@ -93,19 +93,19 @@ class ReadOptions:
             Place.of(options),
             queue,
             options.get("account") or ACCOUNT,
-            _one_of(options, "isolation", ISOLATIONS, FINAL if streaming else COMMITTED),
+            one_of(options, "isolation", ISOLATIONS, FINAL if streaming else COMMITTED),
             checked_names([name.strip() for name in columns.split(",")], "columns") if columns else tuple(COLUMNS),
-            _one_of(options, "payload", PAYLOADS, "binary"),
-            _positive(options, "minPartitions", 2),
-            _positive(options, "maxBucketsPerPartition", MOST_BUCKETS),
-            _one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
-            _one_of(options, "pushdown", ("true", "false"), str(pushdown).lower()) == "true",
+            one_of(options, "payload", PAYLOADS, "binary"),
+            positive(options, "minPartitions", 2),
+            positive(options, "maxBucketsPerPartition", MOST_BUCKETS),
+            one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
+            one_of(options, "pushdown", ("true", "false"), str(pushdown).lower()) == "true",
             point("start", options.get("start") or EARLIEST),
             point("end", options.get("end") or LATEST),
-            _positive(options, "maxMessagesPerTrigger", None),
-            _positive(options, "maxBytesPerTrigger", None),
-            _positive(options, "minMessagesPerTrigger", None),
-            _positive(options, "maxTriggerDelay", TRIGGER_DELAY_SECONDS),
+            positive(options, "maxMessagesPerTrigger", None),
+            positive(options, "maxBytesPerTrigger", None),
+            positive(options, "minMessagesPerTrigger", None),
+            positive(options, "maxTriggerDelay", TRIGGER_DELAY_SECONDS),
         )._checked()
 
     def _checked(self) -> ReadOptions:
@@ -116,7 +116,7 @@ class ReadOptions:
         return self
 
 
-def _one_of(options: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
+def one_of(options: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:
     value = (options.get(name.lower()) or default).lower()
     if value not in allowed:
         raise InvalidRequest(name, f"{value!r} is none of {', '.join(allowed)}")
@@ -126,7 +126,7 @@ def _one_of(options: Mapping[str, str], name: str, allowed: tuple[str, ...], def
 D = TypeVar("D", int, None)
 
 
-def _positive(options: Mapping[str, str], name: str, default: D) -> int | D:
+def positive(options: Mapping[str, str], name: str, default: D) -> int | D:
     text = options.get(name.lower())
     if not text:
         return default

@@ -82,6 +82,24 @@ class Place:
     def on_cassandra(cls, settings: Settings) -> Place:
         return cls(cassandra=replace(settings, username=None, password=None, ssl_certificate=None, ssl_key=None))
 
+    def as_options(self) -> dict[str, str]:
+        """What a read or write on Spark is told, to find it."""
+        if self.path is not None:
+            return {"data": str(Path(self.path).parent)}
+        there = self.cassandra
+        told = {
+            "contactPoints": ",".join(there.contact_points),
+            "keyspace": there.keyspace,
+            "cassandraPort": str(there.cassandra_port),
+            "dataCenter": there.data_center,
+            "consistencyLevel": there.consistency_level,
+            "useSsl": str(there.use_ssl).lower(),
+            "sslPort": str(there.ssl_port),
+            "sslCa": there.ssl_ca,
+            "sslCheckHostname": str(there.ssl_check_hostname).lower(),
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
     async def open(self, changing: bool = False) -> Store:
         """For the driver: reads marks, not messages. Never makes a file that is not there."""
         if self.path is not None:

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
@@ -21,6 +29,7 @@ from angelhair.spark.pruning import narrowed
 from angelhair.spark.reading.runs import read_run
 from angelhair.spark.refusals import DataLost
 from angelhair.spark.shaping import Lane, between_times, shaped
+from angelhair.spark.writing.options import WriteOptions
 
 
 class AngelhairDataSource(DataSource):
@@ -38,11 +47,24 @@ class AngelhairDataSource(DataSource):
         options = _narrowed(ReadOptions.of(self.options, pushdown=self.takes_filters), schema)
         return FilteredReader(options) if options.pushdown else QueueReader(options)
 
-
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name for it
         from angelhair.spark.stream import QueueStreamReader
 
         return QueueStreamReader(_narrowed(ReadOptions.of(self.options, streaming=True), schema))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from angelhair.spark.writing.sink import QueueWriter
+
+        if overwrite:
+            raise InvalidRequest("mode", "a queue cannot be overwritten; append, or purge it first")
+        return QueueWriter(WriteOptions.of(self.options), schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - as above
+        from angelhair.spark.writing.sink import QueueStreamWriter
+
+        if overwrite:
+            raise InvalidRequest("outputMode", "a queue takes what is appended; complete would put everything again")
+        return QueueStreamWriter(WriteOptions.of(self.options, streaming=True), schema)
 
 
 class FilteringDataSource(AngelhairDataSource):

@@ -3,11 +3,11 @@
 from tests.simulation.mutants.controls import CONTROLS
 from tests.simulation.mutants.deliveries import DEATH, DELIVERIES
 from tests.simulation.mutants.patching import Mutant
-from tests.simulation.mutants.puts import PUTS, SLEEPERS
+from tests.simulation.mutants.puts import PUTS, RUNS, SLEEPERS
 from tests.simulation.mutants.queues import QUEUES, SEALED
 from tests.simulation.mutants.repairs import ADMISSIONS, REPAIRS
 
-MUTANTS = (*PUTS, *REPAIRS, *DELIVERIES, *QUEUES)
+MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES)
 RARE = (*SLEEPERS, *ADMISSIONS, *DEATH, *SEALED)
 """What seeds bring about too seldom: a directed attack catches each of these."""
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import replace
 
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.engine import Engine
-from angelhair.engine.schema import STATES
-from angelhair.errors import AngelhairError
+from angelhair.engine.ledger import Run
+from angelhair.engine.schema import LEDGER, STATES
+from angelhair.errors import AngelhairError, StoreError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from angelhair.stores.memory import MemoryStore
-from tests.faults import FaultyStore
+from tests.faults import NEVER_SENT, FaultyStore
 
 ACCOUNT, QUEUE = "account", "work"
 SETTINGS = QueueSettings(
@@ -133,6 +135,35 @@ async def late_put_meets_drop() -> bool:
     assert isinstance(answer, MessageId)
     await world.work(worker, SECONDS)
     return b"late" in world.delivered
+
+
+async def run_tried_again_after_it_was_given_out() -> bool:
+    """R10: a writer dies before the ledger says that its run is in the queue; all of it is given out and its buckets
+    are finished, and the queue is purged, before the run is tried again. Without the purge the states tell who tries
+    to admit it once more."""
+    world = World()
+    worker, mortal = world.first, world.second
+    await worker.create_queue(ACCOUNT, QUEUE, replace(SETTINGS, history_ms=0))
+    batch = [NewMessage(b"%d" % number) for number in range(4)]
+    run = Run("writer", 0, len(batch), "digest", 86_400_000)
+    world.store.next(
+        "change", LEDGER, NEVER_SENT, when=lambda change: change.rows[0].values["status"] == "committed", times=1_000
+    )
+    begun = await mortal.begin_run(ACCOUNT, QUEUE, run)
+    assert begun is not None
+    with suppress(StoreError):
+        await mortal.finish_run(begun, batch)
+    world.store.heal()
+    await world.work(worker, SECONDS)
+    assert world.delivered == {message.body for message in batch}
+    assert (await worker.marks(ACCOUNT, QUEUE))[0].repair == 2
+    await worker.purge(ACCOUNT, QUEUE)
+    world.delivered.clear()
+    again = await worker.begin_run(ACCOUNT, QUEUE, run)
+    assert again is not None
+    await worker.finish_run(again, batch)
+    await world.work(worker, SECONDS)
+    return not world.delivered
 
 
 async def suspended_putter_meets_sealed_lane() -> bool:

@@ -1,6 +1,6 @@
 """Mutants of putting: what is confirmed must be found by somebody, and an id belongs to one message."""
 
-from tests.simulation.mutants.attack import late_put_meets_drop
+from tests.simulation.mutants.attack import late_put_meets_drop, run_tried_again_after_it_was_given_out
 from tests.simulation.mutants.patching import Mutant, Patch
 
 PUTS = (
@@ -159,7 +159,37 @@ PUTS = (
     ),
 )
 
+RUNS = (
+    Mutant(
+        "run begun twice",
+        "Who tries a run writes its own ids into the ledger, although another's stand there.",
+        "R10",
+        (
+            Patch("ledger.begin", "if found.rows:", "if False:"),
+            Patch("ledger.begin", "{'status': None}", "{}"),
+        ),
+        ("dedup",),
+    ),
+    Mutant(
+        "run committed before it is written",
+        "The ledger says that a run is in the queue while it is still being written, and a repeated try believes it.",
+        "R10",
+        (Patch("ledger.begin", "PENDING, lane.number", "COMMITTED, lane.number"),),
+        ("total_queue", "drains"),
+    ),
+)
+
 SLEEPERS = (
+    Mutant(
+        "run gone on with as if nobody had been given any of it",
+        "What can no longer be put at its id is put at another, although somebody was given it there.",
+        "R10",
+        (
+            Patch("ledger._finish", "for number in await given(lane, numbers):", "for number in ():"),
+            Patch("ledger._finish", "left -= await given(lane, left)", "left -= set()"),
+        ),
+        attack=run_tried_again_after_it_was_given_out,
+    ),
     Mutant(
         "admit into a dropped bucket",
         "A late put into a bucket that was dropped is admitted there, below everything that is ever read.",

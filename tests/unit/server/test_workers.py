@@ -8,8 +8,8 @@ import pytest
 
 from angelhair import limits
 from angelhair.engine.engine import Engine
+from angelhair.identities import RandomIdentities
 from angelhair.model import QueueSettings
-from angelhair.server.identities import RandomIdentities
 from angelhair.server.workers import Workers
 from angelhair.stores.memory import MemoryStore
 from tests.costs.clocks import StillClock

@@ -8,7 +8,7 @@ from typing import Any
 from angelhair.cli.exits import DONE
 from angelhair.cli.output import print_json
 from angelhair.cli.pipeline.jobs import add_job, working
-from angelhair.server.identities import RandomIdentities
+from angelhair.identities import RandomIdentities
 
 
 def add_to(verbs: Any) -> None:

@@ -45,9 +45,11 @@ class Job:
 
 
 def add_job(
-    verbs: Any, name: str, summary: str, description: str, examples: str, run: Callable[[argparse.Namespace], int]
+    verbs: Any, name: str, summary: str, description: str, examples: str, run: Callable[[argparse.Namespace], int],
+    lake: bool = True, spark: bool = True,
 ) -> argparse.ArgumentParser:
-    """`run` prints what came of it, and returns the exit code; it does its work in `working`."""
+    """`run` prints what came of it, and returns the exit code; it does its work in `working`. `lake`,
+    `spark`: whether it has to do with one."""
 
     def checked(arguments: argparse.Namespace) -> int:
         try:
@@ -62,8 +64,10 @@ def add_job(
 
     parser = add_command(verbs, name, summary, description, examples, checked)
     parser.add_argument("--queue", required=True, metavar="QUEUE", help="the queue")
-    parser.add_argument("--lake", required=True, metavar="DIR", help="a directory, or an object store's address")
-    parser.add_argument("--master", default=MASTER, metavar="URL", help=f"the Spark cluster (default: {MASTER})")
+    if lake:
+        parser.add_argument("--lake", required=True, metavar="DIR", help="a directory, or an object store's address")
+    if spark:
+        parser.add_argument("--master", default=MASTER, metavar="URL", help=f"the Spark cluster (default: {MASTER})")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_settings_flags(parser, ["embedded", "cassandra"])
     return parser
@@ -72,23 +76,26 @@ def add_job(
 @contextmanager
 def working(arguments: argparse.Namespace) -> Iterator[Job]:
     """A session for as long as the job takes. What is not there is said before one is started."""
-    place = _place(arguments.settings)
-    place.check()
-    lake = arguments.lake if "://" in arguments.lake else str(Path(arguments.lake).absolute())
+    place = place_of(arguments)
+    lake = getattr(arguments, "lake", "")
     spark = _session(arguments.master)
     try:
-        yield Job(spark, place, arguments.queue, lake)
+        yield Job(spark, place, arguments.queue, lake if not lake or "://" in lake else str(Path(lake).absolute()))
     finally:
         spark.stop()
 
 
-def _place(settings: Settings) -> Place:
+def place_of(arguments: argparse.Namespace) -> Place:
+    """Where the queue is. What is not there is said."""
     from angelhair.spark.place import Place, to_environment
 
-    if not settings.on_cassandra:
-        return Place(path=str(database_path(settings).absolute()))
-    to_environment(settings)
-    return Place.on_cassandra(settings)
+    settings: Settings = arguments.settings
+    if settings.on_cassandra:
+        to_environment(settings)
+        return Place.on_cassandra(settings)
+    place = Place(path=str(database_path(settings).absolute()))
+    place.check()
+    return place
 
 
 def _session(master: str) -> SparkSession:

@@ -48,7 +48,7 @@ class Placed(NamedTuple):
     message: NewMessage
     enqueued_at: int
     lapses_at: int = 0
-    """When the message's key lapses, if it has one."""
+    """When the message's key lapses, or that of its run, if it has one."""
 
 
 async def reserve(lane: Lane, count: int, attempt: str) -> int:
@@ -266,6 +266,9 @@ def _row(lane: Lane, item: Placed) -> Row:
     if message.key is not None:
         # Two puts with one key may write this row: whole, so that the columns of one never stand beside the other's.
         values = {"visible_from": None, "attributes": None, "origin": None, **values, "keyed": item.lapses_at}
+    elif item.lapses_at:
+        # Of a run: whoever writes this row writes the same.
+        values["keyed"] = item.lapses_at
     return Row(item.number, values)
 
 

@@ -1,0 +1,60 @@
+"""Receipts name their messages: a verb on many of them runs once per lane."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from angelhair.engine import receipts
+from angelhair.engine.bucketed.ack import AckOutcome
+from angelhair.engine.bucketed.lane import Lane, QueueGone
+from angelhair.engine.memory import Memory
+from angelhair.engine.receipts import Receipt
+from angelhair.errors import InvalidReceipt, StaleReceipt, StoreError
+
+W = TypeVar("W")
+
+
+async def by_lane(
+    memory: Memory,
+    account: str,
+    name: str,
+    items: Sequence[tuple[str, W]],
+    run: Callable[[Lane, list[tuple[Receipt, W]]], Awaitable[list[AckOutcome]]],
+) -> list[AckOutcome]:
+    """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
+    queue = await memory.find_queue(account, name, memory.clock.now())
+    looked_again = False
+    outcomes: list[AckOutcome] = [None] * len(items)
+    by_lane: dict[tuple[str, int], tuple[Lane, list[tuple[int, tuple[Receipt, W]]]]] = {}
+    for index, (text, wish) in enumerate(items):
+        try:
+            receipt = receipts.decode(queue.incarnation, queue.secret, text)
+        except InvalidReceipt as error:
+            outcomes[index] = error
+            if looked_again or not receipts.is_well_formed(text):
+                continue
+            # Perhaps of a newer incarnation than we remember. Once is enough: what is read now is newer than these.
+            looked_again = True
+            memory.distrust(account, name)
+            queue = await memory.find_queue(account, name, memory.clock.now())
+            try:
+                receipt = receipts.decode(queue.incarnation, queue.secret, text)
+            except InvalidReceipt as still:
+                outcomes[index] = still
+                continue
+        place = (queue.incarnation, receipt.lane)
+        if place not in by_lane:
+            by_lane[place] = (memory.lane(queue, receipt.lane), [])
+        by_lane[place][1].append((index, (receipt, wish)))
+    for lane, group in by_lane.values():
+        try:
+            results = await run(lane, [item for _, item in group])
+        except StoreError as error:
+            results = [error] * len(group)
+        except QueueGone:
+            memory.distrust(account, name)
+            results = [StaleReceipt("the message is gone, with its queue or lane")] * len(group)
+        for (index, _), result in zip(group, results, strict=True):
+            outcomes[index] = result
+    return outcomes

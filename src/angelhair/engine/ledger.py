@@ -1,0 +1,255 @@
+"""Runs: many messages that are put once, however often it is tried (R10). Spark's tasks write by it.
+
+It is what `dedup` does for one message, with one row of the ledger for all of a run: before any message is written the
+row says `pending` and which ids they have; when all of them are in the queue it says `committed`. Whoever finds it
+pending, hours later and on another machine, writes the same messages at the same ids, except those that were given out
+meanwhile. What met a finished bucket, and was in it for nobody, goes on to new ids, and the row says so first.
+
+    begin     ids, and the row; or the row as an earlier try left it
+    finish    the messages, at those ids; then the row is committed
+
+Both halves may be repeated, by several at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.engine import dedup, places
+from angelhair.engine.bucketed import put, wake
+from angelhair.engine.bucketed.given import given
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.catalog import Queue
+from angelhair.engine.memory import Memory
+from angelhair.engine.puts import Reservation
+from angelhair.engine.settling import change_one, read_surely
+from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Values
+from angelhair.errors import (
+    AngelhairError,
+    InvalidRequest,
+    OutcomeUnknown,
+    QueueNotFound,
+    StoreError,
+    StoreRefused,
+    Unavailable,
+)
+from angelhair.model import MessageId, NewMessage
+
+PENDING, COMMITTED = "pending", "committed"
+
+
+class Run(NamedTuple):
+    """What is to be put once. Every try says the same."""
+
+    writer: str
+    """Whose run it is, such as one task's share of one batch of one query."""
+    block: int
+    """Which of the writer's runs."""
+    messages: int
+    digest: str
+    """Of the messages: a try with others is refused, as nobody could say which of them are in the queue."""
+    window_ms: int
+    """For how long after the first try it can be told what was given out, and so for how long it can be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The ledger's row."""
+
+    status: str
+    lane: int
+    id: int
+    messages: int
+    digest: str
+    attempt: str
+    begun_at: int
+    lapses_at: int
+    rest: str | None = None
+    """Which of the messages are at `id` and behind it, when it is not all of them."""
+
+    @property
+    def values(self) -> Values:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        return range(self.messages) if self.rest is None else _offsets(self.rest)
+
+
+class Begun(NamedTuple):
+    queue: Queue
+    run: Run
+    entry: Entry
+    resuming: bool
+    """Others may have written some of it."""
+
+    @property
+    def enqueued_at(self) -> int:
+        return self.entry.begun_at
+
+
+async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
+    """None when the run is in the queue already. Raises `QueueGone` or `LaneSealed` when what is remembered is old."""
+    (found,) = await read_surely(memory.store, [Span(_partition(queue, run), run.block, run.block)])
+    if found.rows:
+        return await _resumed(memory, queue, run, _entry(found.rows[0].values))
+    lane, attempt = memory.lane_for_put(queue, memory.clock.now()), memory.identities.fresh()
+    begun_at = await wake.index_time_ms(lane)
+    first = await put.reserve(lane, run.messages, attempt)
+    entry = Entry(
+        PENDING, lane.number, first, run.messages, run.digest, attempt, begun_at, begun_at + run.window_ms
+    )
+    stands = await _set(memory, queue, run, {"status": None}, entry)
+    if stands == entry:
+        return Begun(queue, run, entry, resuming=False)
+    return await _resumed(memory, queue, run, stands)
+
+
+async def finish(
+    memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: Callable[[int], Awaitable[Reservation]]
+) -> set[int]:
+    """Returns when all of it is in the queue: which of the messages, by their place in the run, have a key under which
+    another message was there before. Raises `OutcomeUnknown` when it is not sure: try again."""
+    try:
+        return await _finish(memory, begun, messages, reserve_again)
+    except Unavailable as error:
+        # Of one step; others may have happened.
+        raise OutcomeUnknown(str(error)) from error
+
+
+async def _finish(
+    memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: Callable[[int], Awaitable[Reservation]]
+) -> set[int]:
+    queue, run, entry, resuming = begun
+    known: set[int] = set()
+    for _ in range(limits.PUT_ROUNDS):
+        lane = memory.lane(queue, entry.lane)
+        numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets)}
+        if resuming:
+            for number in await given(lane, numbers):
+                del numbers[number]
+        enqueued_at = _enqueued_at(queue, entry, await wake.index_time_ms(lane))
+        placed = [
+            put.Placed(number, messages[offset], enqueued_at, entry.lapses_at) for number, offset in numbers.items()
+        ]
+        keyed = [item for item in placed if item.message.key is not None]
+        if keyed:
+            known |= {numbers[number] for number in await _put_keyed(memory, queue, lane, keyed)}
+            placed = [item for item in placed if item.message.key is None]
+        written = await put.write(lane, placed, memory.clock.now())
+        for outcome in written.outcomes.values():
+            if isinstance(outcome, AngelhairError):
+                raise OutcomeUnknown(str(outcome))
+        left = {item.number for item in written.again}
+        left -= await given(lane, left)
+        if not left:
+            await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
+            return known
+        if entry.lapses_at <= await wake.index_time_ms(lane):
+            # Their buckets may be gone, and with them what was given out.
+            raise _lapsed(run, entry)
+        rest = sorted(numbers[number] for number in left)
+        fresh = await reserve_again(len(rest))
+        if fresh.queue.incarnation != queue.incarnation:
+            raise QueueNotFound(queue.account, queue.name)
+        moved = replace(
+            entry, lane=fresh.lane.number, id=fresh.first, attempt=memory.identities.fresh(), rest=_ranges(rest)
+        )
+        entry, resuming = await _set(memory, queue, run, _as_it_was(entry), moved), True
+        if entry.status == COMMITTED:
+            return known
+    raise OutcomeUnknown("every bucket that the messages were written to had been finished")
+
+
+async def _put_keyed(memory: Memory, queue: Queue, lane: Lane, placed: Sequence[put.Placed]) -> set[int]:
+    """The ids of those whose key another message has. They are done before anything of the run moves on."""
+    keyed = [dedup.Keyed(lane, item, item.message.key) for item in placed if item.message.key is not None]
+    answers = await dedup.put_keyed(
+        keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
+    )
+    for answer in answers:
+        if isinstance(answer, AngelhairError):
+            raise OutcomeUnknown(str(answer))
+    return {
+        item.placed.number
+        for item, answer in zip(keyed, answers, strict=True)
+        if answer != MessageId(lane.number, item.placed.number)
+    }
+
+
+async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begun | None:
+    if (entry.messages, entry.digest) != (run.messages, run.digest):
+        raise InvalidRequest(
+            "messages", f"of block {run.block} are others than when {run.writer} first tried: what is written again "
+            "has to be the same, in the same order"
+        )
+    if entry.status == COMMITTED:
+        return None
+    if entry.lapses_at <= await wake.index_time_ms(memory.lane(queue, entry.lane)):
+        raise _lapsed(run, entry)
+    return Begun(queue, run, entry, resuming=True)
+
+
+def _lapsed(run: Run, entry: Entry) -> StoreRefused:
+    return StoreRefused(
+        f"block {run.block} of {run.writer} was begun too long ago: which of its {run.messages} messages, from "
+        f"{entry.lane}-{entry.id} on, are in the queue cannot be told any more"
+    )
+
+
+async def _set(memory: Memory, queue: Queue, run: Run, expect: Values, entry: Entry) -> Entry:
+    """The row as it stands afterwards: ours, or that of who was faster."""
+    change = Change(
+        _partition(queue, run), [RowChange(run.block, expect, entry.values)], ttl_seconds=limits.LEDGER_SECONDS
+    )
+    outcome = await change_one(memory.store, change)
+    if isinstance(outcome, StoreError):
+        raise outcome
+    if isinstance(outcome, Applied):
+        return entry
+    assert isinstance(outcome, Refused)
+    row = outcome.rows.get(run.block)
+    if row is None or row.get("status") is None:
+        raise OutcomeUnknown("the ledger's row has lapsed meanwhile")
+    return _entry(row)
+
+
+def _enqueued_at(queue: Queue, entry: Entry, now_ms: int) -> int:
+    """The same for every try, so that two of them write the same rows; unless nobody would receive them any more."""
+    kept_ms = queue.settings.retention_ms
+    return entry.begun_at if kept_ms is None or entry.begun_at + kept_ms > now_ms else now_ms
+
+
+def _as_it_was(entry: Entry) -> Values:
+    return {"status": PENDING, "attempt": entry.attempt}
+
+
+def _entry(row: Values) -> Entry:
+    return Entry(**{name: row.get(name) for name in Entry.__slots__})  # type: ignore[arg-type]
+
+
+def _partition(queue: Queue, run: Run) -> Partition:
+    return places.ledger(queue.incarnation, hashlib.blake2b(run.writer.encode(), digest_size=16).hexdigest())
+
+
+def _ranges(offsets: Sequence[int]) -> str:
+    """0-4,7 for 0, 1, 2, 3, 4 and 7."""
+    ranges: list[list[int]] = []
+    for offset in offsets:
+        if ranges and ranges[-1][1] == offset - 1:
+            ranges[-1][1] = offset
+        else:
+            ranges.append([offset, offset])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges)
+
+
+def _offsets(ranges: str) -> list[int]:
+    offsets: list[int] = []
+    for part in ranges.split(","):
+        first, _, last = part.partition("-")
+        offsets.extend(range(int(first), int(last or first) + 1))
+    return offsets
