@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -164,6 +164,13 @@ def validate_message(message: NewMessage) -> None:
         _text_bytes("key", message.key)
         if not 1 <= len(message.key) <= limits.KEY_LENGTH:
             raise InvalidRequest("key", f"must have 1 to {limits.KEY_LENGTH} characters")
+
+
+def validate_bodies(bodies: Sequence[bytes]) -> None:
+    """As `validate_message`, for many that are nothing but their bodies."""
+    if {*map(type, bodies)} != {bytes} or max(map(len, bodies)) > limits.BODY_BYTES:
+        for body in bodies:
+            validate_message(NewMessage(body))
 
 
 def validate_ask(ask: Ask) -> None:

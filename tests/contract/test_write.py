@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from angelhair.engine.store import APPLIED, Change, Refused, Row, RowChange, Span, Store, Values, Write
+from angelhair.engine.store import APPLIED, Change, Key, Refused, Row, RowChange, RowsInARow, Span, Store, Values, Write
 from tests.contract.tools import (
     GUARDED,
     GUARDED_BY_NAME,
@@ -33,6 +33,42 @@ async def test_2_the_same_rows_again_change_nothing(store: Store) -> None:
     for _ in range(3):
         await write(store, partition, rows)
         assert await all_rows(store, partition) == rows
+
+
+async def test_2_rows_in_a_row_are_rows_like_others(store: Store) -> None:
+    """A store may take their column as a whole; what is there before and after is the same."""
+    partition = fresh(PLAIN)
+    before = {key: {"attributes": f"{key}", "enqueued_at": 1, "body": b"old"} for key in (3, 5)}
+    await write(store, partition, before)
+    bodies = [b"", b"\x00", *(b"body %d" % number for number in range(300))]
+    rows = RowsInARow(4, "body", bodies, {"enqueued_at": 7})
+    for _ in range(2):
+        assert await store.write([Write(partition, rows)]) == [None]
+        expected: dict[Key, Values] = {4 + place: {"body": body, "enqueued_at": 7} for place, body in enumerate(bodies)}
+        expected = {3: before[3], **expected, 5: {**expected[5], "attributes": "5"}}
+        assert await all_rows(store, partition) == expected
+    assert list(rows[:2]) == [rows[0], rows[1]] == [
+        Row(4, {"body": b"", "enqueued_at": 7}), Row(5, {"body": b"\x00", "enqueued_at": 7})
+    ]
+
+
+async def test_2_rows_in_a_row_may_be_of_text_and_leave_gaps(store: Store) -> None:
+    partition = fresh(PLAIN)
+    rows = RowsInARow(0, "attributes", ["a", None, "c"], {"body": b"x"})
+    assert await store.write([Write(partition, rows)]) == [None]
+    assert await all_rows(store, partition) == {
+        0: {"attributes": "a", "body": b"x"}, 1: {"body": b"x"}, 2: {"attributes": "c", "body": b"x"},
+    }
+    with pytest.raises(ValueError, match="body"):
+        await store.write([Write(partition, RowsInARow(0, "body", [b"a", 7], {}))])
+
+
+async def test_7_rows_in_a_row_may_have_a_ttl(store: Store, world: World) -> None:
+    partition = fresh(PLAIN)
+    assert await store.write([Write(partition, RowsInARow(0, "body", [b"a", b"b"], {}), ttl_seconds=2)]) == [None]
+    assert len(await all_rows(store, partition)) == 2
+    await world.wait(3)
+    assert await all_rows(store, partition) == {}
 
 
 async def test_2_of_two_values_under_one_key_one_stays(store: Store, world: World) -> None:

@@ -26,7 +26,7 @@ from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import end_lane
-from angelhair.engine.ledger import Begun, Run
+from angelhair.engine.ledger import Begun, Bodies, Run
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted, redrive_lane
 from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
@@ -41,6 +41,7 @@ from angelhair.model import (
     Peeked,
     QueueSettings,
     validate_ask,
+    validate_bodies,
     validate_message,
     validate_name,
     validate_visibility,
@@ -199,8 +200,11 @@ class Engine:
     async def finish_run(self, begun: Begun, messages: Sequence[NewMessage]) -> set[int]:
         """The second half; which of the messages have a key that was there before. After an error both halves may be
         tried again, by anybody."""
-        for message in messages:
-            validate_message(message)
+        if isinstance(messages, Bodies):
+            validate_bodies(messages.bodies)
+        else:
+            for message in messages:
+                validate_message(message)
         queue = begun.queue
         return await ledger.finish(self.memory, begun, messages, partial(self.reserve, queue.account, queue.name))
 

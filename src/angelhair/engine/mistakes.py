@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from angelhair import limits
-from angelhair.engine.store import Change, Key, Span, Table, Value, Values, Write
+from angelhair.engine.store import Change, Key, RowsInARow, Span, Table, Value, Values, Write
 
 
 def check_span(span: Span) -> None:
@@ -26,7 +26,13 @@ def check_write(write: Write) -> None:
         raise ValueError(f"table {table.name} is only changed conditionally, and this is a blind write")
     _check_ttl(write.ttl_seconds)
     columns = table.columns
-    for key, values in write.rows:
+    rows = write.rows
+    if isinstance(rows, RowsInARow):
+        _check_key(table, rows.first)
+        _check_values(table, columns, rows.same)
+        if columns.get(rows.column) is bytes and {*map(type, rows.different)} == {bytes}:
+            return
+    for key, values in rows:
         _check_key(table, key)
         _check_values(table, columns, values)
 

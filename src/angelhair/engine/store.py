@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast, overload
 
 from angelhair.errors import StoreError
 
@@ -68,6 +68,32 @@ class Partition(NamedTuple):
 class Row(NamedTuple):
     key: Key
     values: Values
+
+
+class RowsInARow(Sequence[Row]):
+    """Rows whose keys follow each other and that differ in one column only: a store may take the column as a whole. To
+    any other they are rows like others, made when they are asked for."""
+
+    __slots__ = ("column", "different", "first", "same")
+
+    def __init__(self, first: int, column: str, different: Sequence[Value], same: Values) -> None:
+        self.first = first
+        self.column = column
+        self.different = different
+        self.same = same
+
+    def __len__(self) -> int:
+        return len(self.different)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        return Row(self.first + place, {self.column: self.different[place], **self.same})
 
 
 class Span(NamedTuple):

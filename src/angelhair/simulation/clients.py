@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from angelhair.engine.ledger import Run
+from angelhair.engine.ledger import Bodies, Run
 from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
 from angelhair.simulation.history import Changed, Cleared, History, Put
@@ -99,7 +99,10 @@ class Clients:
         writer, first = f"w{self._bodies}", self._bodies + 1
         self._bodies += count
         delay_ms = self.random.choice(delays_ms)
+        batch: Sequence[NewMessage]
         batch = [NewMessage(b"m%d" % number, delay_ms=delay_ms) for number in range(first, first + count)]
+        if not delay_ms and self.random.random() < 0.5:
+            batch = Bodies([message.body for message in batch])
         run = Run(writer, 0, count, writer, self.settings.dedup_window_ms)
         for _ in range(self.random.randint(2, 4)):
             records = [
@@ -110,7 +113,7 @@ class Clients:
             # Sometimes so long that what a try wrote has been given out, and its buckets are finished.
             await self.process.sleep(self.random.choice((0, 0, 3_000, 20_000)))
 
-    async def _on_run(self, run: Run, batch: list[NewMessage], records: list[Put], server: Server) -> None:
+    async def _on_run(self, run: Run, batch: Sequence[NewMessage], records: list[Put], server: Server) -> None:
         await server.put_run(self.queue, run, batch, records)
 
     # ---- consumers

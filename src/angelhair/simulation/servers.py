@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from angelhair.batching.batching import Batching
 from angelhair.engine.engine import Engine, PutOutcome
 from angelhair.engine.ledger import Run
@@ -56,7 +58,7 @@ class Server:
             record.id = str(outcome) if isinstance(outcome, MessageId) else None
         return outcomes
 
-    async def put_run(self, queue: str, run: Run, messages: list[NewMessage], records: list[Put]) -> None:
+    async def put_run(self, queue: str, run: Run, messages: Sequence[NewMessage], records: list[Put]) -> None:
         self._history.putting += 1
         try:
             begun = await self.engine.begin_run(ACCOUNT, queue, run)

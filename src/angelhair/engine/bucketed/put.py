@@ -29,6 +29,7 @@ from angelhair.engine.store import (
     Refused,
     Row,
     RowChange,
+    RowsInARow,
     Slice,
     Span,
     Together,
@@ -160,6 +161,27 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
             outcomes.update((item.number, error) for item in by_bucket[bucket])
     again = await _confirm(lane, arrived, slots, outcomes, now)
     return Written(outcomes, again)
+
+
+async def write_plain(lane: Lane, first: int, bodies: Sequence[bytes], enqueued_at: int, lapses_at: int) -> bool:
+    """Reserved messages of a run that are nothing but their bodies, in columns: for many at a time. True when all will
+    be delivered; else `write` has to look at them one by one. Raises when it is not known."""
+    same: dict[str, Value] = {"enqueued_at": enqueued_at, "keyed": lapses_at}
+    size, end = lane.settings.bucket_size, first + len(bodies)
+    writes = []
+    for bucket in range(lane.bucket_of(first), lane.bucket_of(end - 1) + 1):
+        begin, stop = max(first, bucket * size), min(end, (bucket + 1) * size)
+        rows = RowsInARow(begin, "body", bodies[begin - first : stop - first], same)
+        writes.append(Write(lane.bodies(bucket), rows))
+    for error in await write_through(lane.store, writes):
+        if error is not None:
+            raise error
+    (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+    try:
+        marks = pointer_marks(pointers)
+    except QueueGone:
+        return False
+    return first >= marks.purged and lane.bucket_of(first) >= marks.final
 
 
 async def write_together(

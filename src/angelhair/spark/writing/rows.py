@@ -25,6 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from angelhair.engine.ledger import Bodies
 from angelhair.errors import InvalidRequest
 from angelhair.model import NewMessage
 
@@ -76,8 +77,10 @@ class Block:
                 found.update(repr((name, values)).encode())
         return found.hexdigest()
 
-    def as_messages(self, enqueued_at_ms: int) -> list[NewMessage]:
+    def as_messages(self, enqueued_at_ms: int) -> Sequence[NewMessage]:
         """`enqueued_at_ms`: from when on delays count."""
+        if set(self._columns) == {"body"}:
+            return Bodies(self._columns["body"])
         return [
             NewMessage(body, attributes, delay, key)
             for body, attributes, delay, key in zip(

@@ -104,6 +104,18 @@ def upsert_run(table: Table, columns: tuple[str, ...]) -> str:
 
 
 @lru_cache(SHAPES)
+def upsert_column(table: Table, column: str, same: tuple[str, ...]) -> str:
+    """Sets one column from an array, and others alike, in rows that follow each other. The partition, the first key,
+    the array, now; then the other columns and the expiry."""
+    columns = (column, *same)
+    values = ",".join(f"?{number}" for number in range(5, 5 + len(same) + 1))
+    return (
+        f"INSERT INTO {quoted(table.name)} ({','.join([PARTITION, KEY, *map(quoted, columns), EXPIRES])}) "
+        f"SELECT ?1,?2+rowid-1,value,{values} FROM carray(?3) WHERE true {_on_conflict(table, columns, 4)}"
+    )
+
+
+@lru_cache(SHAPES)
 def update_run(table: Table, columns: tuple[str, ...]) -> str:
     """Sets the same columns in a run of rows that are all there. The partition, the first and the last key; then the
     columns and the expiry."""

@@ -12,7 +12,18 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
-from angelhair.engine.store import APPLIED, Applied, Change, Partition, RowChange, Table, Values, Write
+from angelhair.engine.store import (
+    APPLIED,
+    Applied,
+    Change,
+    Partition,
+    RowChange,
+    RowsInARow,
+    Table,
+    Value,
+    Values,
+    Write,
+)
 from angelhair.stores.sqlite import reading, statements
 from angelhair.stores.sqlite.runs import runs_among
 
@@ -86,10 +97,14 @@ class _Effects:
     def __init__(self, now_ms: int) -> None:
         self._now_ms = now_ms
         self._shapes: dict[tuple[Table, tuple[str, ...], bool], list[Any]] = {}
+        self._columns: list[tuple[Partition, RowsInARow, int | None]] = []
 
     def write(self, write: Write) -> None:
         table, partition = write.partition
         expires_ms = None if write.ttl_seconds is None else self._now_ms + write.ttl_seconds * 1000
+        if isinstance(write.rows, RowsInARow) and _all_blobs(write.rows.different):
+            self._columns.append((write.partition, write.rows, expires_ms))
+            return
         for key, values in write.rows:
             self.set(table, partition, key, values, expires_ms)
 
@@ -114,6 +129,19 @@ class _Effects:
                     statements.upsert(table, columns, expiring, length), (*parameters[start:end], self._now_ms)
                 )
                 start = end
+        for (table, partition), rows, expires_ms in self._columns:
+            connection.execute(
+                statements.upsert_column(table, rows.column, tuple(rows.same)),
+                (
+                    partition, rows.first, apsw.carray(tuple(rows.different)), self._now_ms, *rows.same.values(),
+                    expires_ms,
+                ),
+            )
+
+
+def _all_blobs(values: Sequence[Value]) -> bool:
+    """What SQLite takes as one array."""
+    return {*map(type, values)} == {bytes}
 
 
 def _change(connection: apsw.Connection, change: Change, now_ms: int) -> Applied | Unexpected:

@@ -12,7 +12,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from angelhair.engine.store import APPLIED, Change, Partition, Row, RowChange, Slice, Span, Table, Together, Write
+from angelhair.engine.store import (
+    APPLIED,
+    Change,
+    Partition,
+    Row,
+    RowChange,
+    RowsInARow,
+    Slice,
+    Span,
+    Table,
+    Together,
+    Write,
+)
 from angelhair.errors import OutcomeUnknown, StoreError, StoreRefused, Unavailable
 from angelhair.stores.sqlite.connection import Place
 from angelhair.stores.sqlite.transactions import UNEXPECTED, Call
@@ -132,8 +144,10 @@ class CallsEncoder:
         return (self._numbers[table], key, alike, *rest)
 
     def _located(self, item: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A write, a change or a span, its table by number."""
+        """A write or a span, its table by number."""
         (table, key), *rest = item
+        if isinstance(rest[0], RowsInARow):
+            rest[0] = list(rest[0])
         return (self._numbers[table], key, *rest)
 
 
