@@ -110,8 +110,7 @@ class Clients:
                 for index, message in enumerate(batch)
             ]
             await self._ask_to_put(records, partial(self._on_run, run, batch, records))
-            # Sometimes so long that what a try wrote has been given out, and its buckets are finished.
-            await self.process.sleep(self.random.choice((0, 0, 3_000, 20_000)))
+            await self.process.sleep(self.random.choice((0, 0, 0, 2_000)))
 
     async def _on_run(self, run: Run, batch: Sequence[NewMessage], records: list[Put], server: Server) -> None:
         await server.put_run(self.queue, run, batch, records)
