@@ -19,6 +19,7 @@ from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed import worker as working
 from angelhair.engine.bucketed.ack import AckOutcome, ack
 from angelhair.engine.bucketed.change import ChangeResult, Wanted, change
+from angelhair.engine.bucketed.erase import erase
 from angelhair.engine.bucketed.inspect import BucketSeen, inspect
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, raise_mark, read_marks
 from angelhair.engine.bucketed.receive import Waiting, receive
@@ -37,6 +38,7 @@ from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import (
     Ask,
     Delivery,
+    MessageId,
     NewMessage,
     Peeked,
     QueueSettings,
@@ -319,6 +321,14 @@ class Engine:
                     marks = await read_marks(lane)
                 went[number] = range(before.dropped, (await read_marks(lane)).dropped)
             return went
+
+        return await self._with_queue(account, name, attempt)
+
+    async def erase(self, account: str, name: str, message: MessageId) -> bool:
+        """What the message says goes, now; its place stays. False when there is no such message."""
+
+        async def attempt(queue: Queue) -> bool:
+            return await erase(self.memory.known_lane(queue, message.lane), message.number, self.clock.now())
 
         return await self._with_queue(account, name, attempt)
 
