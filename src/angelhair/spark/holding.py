@@ -1,0 +1,107 @@
+"""What of a queue its lake holds: up to where, and in which files.
+
+Ids below a lane's border are read from the lake, the others from the queue, so that each comes once. Where both have a
+bucket the lake wins. Both say the same, as a finished bucket never changes; but the queue may drop it between the plan
+and the read, and reading files costs the store nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from pyarrow import fs
+
+from angelhair.errors import StoreRefused
+from angelhair.spark.planning import QueueShape, Run
+from angelhair.spark.points import SPARE_MS, Times, first_bucket
+
+_LANE = re.compile(r"(?:^|/)lane=(\d+)/")
+_SPAN = re.compile(r"/(?P<incarnation>[^/-]+)-(?P<first>\d+)-(?P<end>\d+)[^/]*\.parquet$")
+
+
+class Piece(NamedTuple):
+    """A file, and which ids of the lane it can hold."""
+
+    uri: str
+    first: int
+    end: int
+
+
+class Held(NamedTuple):
+    """What a lake holds of a queue's present incarnation."""
+
+    borders: Mapping[int, int]
+    """By lane: ids below are in the lake."""
+    pieces: Mapping[int, tuple[Piece, ...]]
+
+    def border(self, lane: int) -> int:
+        return self.borders.get(lane, 0)
+
+    def first(self, lane: int) -> int | None:
+        """The first id of the lane that it may hold; None if it holds none."""
+        return min((piece.first for piece in self.pieces.get(lane, ())), default=None)
+
+    def files_of(self, run: Run) -> tuple[str, ...] | None:
+        """Where these ids are; None if they are in the queue. A run lies on one side of the border."""
+        if run.first >= self.border(run.lane):
+            return None
+        pieces = self.pieces.get(run.lane, ())
+        return tuple(piece.uri for piece in pieces if piece.first < run.end and piece.end > run.first)
+
+    async def put_between(self, run: Run, times: Times) -> Run:
+        """What of a run was put in these times, by the files' own words; Spark or the task tests the rows."""
+        pieces = sorted(self.pieces.get(run.lane, ()), key=lambda piece: piece.first)
+        if any(piece.end > following.first for piece, following in pairwise(pieces)):
+            return run  # names that do not say in which order the files are
+
+        from angelhair.spark.reading.lake import begun_ms
+
+        async def begun(index: int) -> int | None:
+            return begun_ms(pieces[index].uri)
+
+        first, end = run.first, run.end
+        if times.first_ms is not None and pieces:
+            index = await first_bucket(range(len(pieces)), times.first_ms - SPARE_MS, False, begun)
+            first = max(first, pieces[index].first)
+        if times.end_ms is not None and pieces:
+            index = await first_bucket(range(len(pieces)), times.end_ms + SPARE_MS, True, begun)
+            end = min(end, pieces[index].first) if index < len(pieces) else end
+        return run._replace(first=first, end=max(first, end))
+
+
+NOTHING = Held({}, {})
+
+
+def held(root: str | None, shape: QueueShape) -> Held:
+    """Look at the queue first: what it drops after that look was in the lake before. Raises if there is no lake; a read
+    makes none."""
+    if root is None:
+        return NOTHING
+    from angelhair.spark.lake import Lake, folder_of, table_place
+
+    place = table_place(root, shape.name)
+    filesystem, folder = folder_of(place)
+    if filesystem.get_file_info(folder).type == fs.FileType.NotFound:
+        raise StoreRefused(f"there is no lake at {place}: `lake` wants what `angelhair pipeline archive` has as --lake")
+    lake = Lake(place)
+    size = shape.bucket_size
+    borders = {lane.number: (lake.archived(shape.incarnation, lane.number) or 0) * size for lane in shape.lanes}
+    files = lake.files()
+    return Held(borders, {lane: _pieces(files, shape, lane, border) for lane, border in borders.items()})
+
+
+def _pieces(files: Sequence[str], shape: QueueShape, lane: int, border: int) -> tuple[Piece, ...]:
+    """Names say what is in a file. One with another name may hold any id: the task looks."""
+    pieces = []
+    for uri in files:
+        folder, span = _LANE.search(uri), _SPAN.search(uri)
+        if folder is not None and int(folder[1]) != lane:
+            continue
+        if span is None:
+            pieces.append(Piece(uri, 0, border))
+        elif span["incarnation"] == shape.incarnation:
+            pieces.append(Piece(uri, int(span["first"]) * shape.bucket_size, int(span["end"]) * shape.bucket_size))
+    return tuple(pieces)
