@@ -9,15 +9,18 @@ LENIENT = "failOnDataLoss=false passes over what is not there"
 
 
 def dropped(run: Run, purged: int) -> DataLost:
-    """Ids of buckets that the engine has dropped. Of those below the purge mark the reason is known; the others were
-    settled one by one or outlived the retention, and which of it was in what is gone."""
-    purged = min(max(run.first, purged), run.end)
+    """Ids of buckets that the engine has dropped. `purged`: the lane's purge mark. What is above was settled one by one
+    or outlived the retention; which of the two went with it."""
+    border = min(max(run.first, purged), run.end)
     reasons = []
-    if purged > run.first:
-        reasons.append(f"{_ids(run._replace(end=purged))} were dropped before they were read: the queue was purged")
-    if run.end > purged:
+    if border > run.first:
         reasons.append(
-            f"{_ids(run._replace(first=purged))} were dropped before they were read: acked, moved or expired, and the "
+            f"{_ids(run._replace(end=border))} were dropped before they were read: the queue was purged up to id "
+            f"{purged - 1}"
+        )
+    if run.end > border:
+        reasons.append(
+            f"{_ids(run._replace(first=border))} were dropped before they were read: acked, moved or expired, and the "
             "queue's history is over for them"
         )
     return DataLost(f"{'; '.join(reasons)} ({LENIENT})")
