@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, LessThan
 
 from angelhair.clock import SystemClock
-from angelhair.errors import InvalidRequest, StoreRefused
+from angelhair.errors import StoreRefused
 from angelhair.model import NewMessage, QueueSettings
 from angelhair.settings import ACCOUNT
 from angelhair.spark.columns import COLUMNS
@@ -186,10 +185,3 @@ def test_a_file_that_has_gone_meanwhile_is_said(spark: SparkSession, live: Live,
         path.unlink()
     with pytest.raises(DataLost, match="has gone from the lake since the read was planned"):
         list(read_partition(options, partitions[0]))
-
-
-def test_it_is_for_a_batch(spark: SparkSession, live: Live, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="lake: is for a batch"):
-        read_options(live, live.create(), True, lake=str(tmp_path))
-    with pytest.raises(PySparkException, match="there is no lake at"):
-        table(spark, live, live.create(), lake=tmp_path).count()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,7 @@ from angelhair.model import NewMessage
 from angelhair.settings import ACCOUNT
 from angelhair.spark.columns import COLUMNS
 from angelhair.spark.source import QueueReader
-from tests.spark.live import QUICK, Live, elsewhere, numbers, numbers_read, on_file, read_options, table
+from tests.spark.live import QUICK, Live, numbers, numbers_read, on_file, read_options, table
 
 SHORTEST_RETENTION_MS = 1_000
 
@@ -196,13 +195,6 @@ def test_a_read_begins_and_ends_where_it_is_told(spark: SparkSession, live: Live
 
 def test_an_empty_queue_is_an_empty_table(spark: SparkSession, live: Live) -> None:
     assert table(spark, live, live.create()).count() == 0
-
-
-def test_readers_and_partitions_travel(live: Live) -> None:
-    queue = live.create(bucket_size=10)
-    live.put(queue, [NewMessage(b"x")] * 5)
-    reader = pickle.loads(pickle.dumps(QueueReader(read_options(live, queue))))
-    assert elsewhere(numbers_read, reader, reader.partitions()[0]) == list(range(5))
 
 
 def test_two_copies_of_sqlite_do_not_meet_in_one_process(tmp_path: Path) -> None:
