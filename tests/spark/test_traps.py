@@ -154,7 +154,7 @@ def test_secrets_are_in_no_plan_and_in_nothing_that_travels(
     partitions = QueueReader(read_options(live, queue)).partitions()
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
-    elsewhere_too = {**live.options, "data": "", "contactPoints": "127.0.0.9", "useSsl": "true"}
+    elsewhere_too = {**live.options, "data": "", "contactPoints": "127.0.0.9"}
     travelling = [
         *partitions,
         QueueReader(read_options(live, queue)),
@@ -168,7 +168,7 @@ def test_secrets_are_in_no_plan_and_in_nothing_that_travels(
         assert all(secret.encode() not in pickle.dumps(value) for value in travelling)
     # Whoever connects takes them from its own environment.
     settings = travelling[-1].place.cassandra_settings()  # type: ignore[union-attr]
-    assert (settings.username, settings.password) == (secrets["USERNAME"], secrets["PASSWORD"])
+    assert (settings.user, settings.password) == (secrets["USERNAME"], secrets["PASSWORD"])
 
 
 def test_readers_and_partitions_travel(live: Live) -> None:
