@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from angelhair.model import NewMessage
 from angelhair.settings import ACCOUNT
-from angelhair.spark.lake import Lake, LakeMoved
+from angelhair.spark.lakes import LakeMoved, open_lake
 from angelhair.spark.pipelines import archive as archiving
 from angelhair.spark.pipelines.archive import STEPS, Archived, archive
 from angelhair.spark.place import Place
@@ -103,7 +103,7 @@ def test_a_job_that_ends_anywhere_is_run_again_and_each_message_is_there_once(
     assert ids_in(tmp_path, queue) == Counter(range(60))
     assert live.run(live.engine.marks(ACCOUNT, queue))[0].archived == 6
     files = {path.name for path in (tmp_path / queue).rglob("*.parquet")}
-    assert files == {uri.rpartition("/")[2] for uri in Lake(str(tmp_path / queue)).files()}
+    assert files == {uri.rpartition("/")[2] for uri in open_lake(str(tmp_path / queue)).files()}
 
 
 def test_a_task_that_fails_half_way_leaves_nothing_that_counts(
@@ -144,7 +144,7 @@ def test_several_commits_when_there_is_much(spark: SparkSession, live: Live, tmp
     assert (report.messages, report.marks) == (60, {0: 6})
     assert ids_in(tmp_path, queue) == Counter(range(60))
     # One that made the table, two that added to it.
-    assert Lake(str(tmp_path / queue)).version == 2
+    assert open_lake(str(tmp_path / queue)).version == 2
 
 
 def test_what_was_dropped_before_it_was_archived_is_said(spark: SparkSession, live: Live, tmp_path: Path) -> None:
