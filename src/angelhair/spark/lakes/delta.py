@@ -75,12 +75,12 @@ class DeltaLake(Lake):
         except CommitFailedError as error:
             raise LakeMoved(f"the lake at {self.place} was changed meanwhile: {error}") from error
 
-    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile]) -> None:
+    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile], changes: bool = False) -> None:
         """Without the library's own second tries: it would take the removal of a file that was removed meanwhile."""
         now_ms = _now_ms()
         actions: list[AddAction | RemoveAction] = [
-            *(RemoveAction(file.path, False, now_ms, file.size_bytes, {"lane": str(file.lane)}) for file in gone),
-            *(_added(file, changes=False) for file in files),
+            *(RemoveAction(file.path, changes, now_ms, file.size_bytes, {"lane": str(file.lane)}) for file in gone),
+            *(_added(file, changes) for file in files),
         ]
         wanted = {file.path for file in gone}
         for _ in range(MOST_TRIES):
@@ -103,7 +103,11 @@ class DeltaLake(Lake):
         self._table.create_write_transaction(
             actions, mode="append", schema=SCHEMA, partition_by=["lane"], commit_properties=properties
         )
-        settle(self.filesystem, f"{self.folder}/{FOLDER}/{self.version:020d}.json")
+        before = self.version
+        # It does not know of its own commit, which may have come after others.
+        self._table = DeltaTable(self.place)
+        for version in range(before + 1, self.version + 1):
+            settle(self.filesystem, f"{self.folder}/{FOLDER}/{version:020d}.json")
 
 
 def _application(incarnation: str, lane: int) -> str:

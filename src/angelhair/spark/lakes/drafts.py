@@ -13,7 +13,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from angelhair.errors import StoreRefused
-from angelhair.spark.lakes.files import PRIVATE, UNFINISHED, LakeFile, Name, file_name, folder_of, settle, stem_of
+from angelhair.spark.lakes.files import (
+    ARCHIVED,
+    PRIVATE,
+    UNFINISHED,
+    LakeFile,
+    Name,
+    file_name,
+    folder_of,
+    settle,
+    stem_of,
+)
 from angelhair.spark.lakes.sums import Sum, summed
 
 COMPRESSION = "zstd"
@@ -28,7 +38,7 @@ class Draft:
     """Used with `with`: what is not finished leaves nothing behind, unless the process ends."""
 
     def __init__(self, table: str, name: Name, schema: pa.Schema) -> None:
-        self._table, self._name, self._schema = table, name, schema
+        self._name, self.schema = name, schema
         self._filesystem, self._folder = folder_of(table)
         self._scratch = posixpath.join(
             self._folder, UNFINISHED, f"lane={name.lane}", f"{stem_of(name)}-{uuid.uuid4().hex}.parquet"
@@ -42,6 +52,9 @@ class Draft:
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
         self._first, self._last = -1, -1
+        # What was made from others is swept by its age. Were it made again under its name, a sweep might take it away
+        # that saw the older one.
+        self._once = "" if name.made == ARCHIVED else uuid.uuid4().hex[:8]
         self._finished = False
 
     def __enter__(self) -> Draft:
@@ -67,7 +80,7 @@ class Draft:
 
     def _write(self) -> None:
         if self._waiting:
-            table = pa.Table.from_batches(self._waiting, schema=self._schema)
+            table = pa.Table.from_batches(self._waiting, schema=self.schema)
             self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
         self._waiting, self._rows, self._bytes = [], 0, 0
 
@@ -78,7 +91,7 @@ class Draft:
         self._writer.close()
         self._sink.close()
         settle(self._filesystem, self._scratch)
-        path = file_name(self._name, self._sink.digest())
+        path = file_name(self._name, self._sink.digest() + self._once)
         found = summed(self._filesystem, self._scratch)
         if found.found != wanted:
             rows = found.found.rows if found.found else 0

@@ -5,7 +5,7 @@
 Below the queue's folder a folder for each lane; in a file's name the queue's incarnation, the first bucket and the one
 after the last, and a digest of the file's bytes. So a name says what is in a file, the same work done twice leads to
 the same name, and no file is ever replaced by another one under its name. A file that was made from others says by
-what: `.joined` or `.erased`.
+what, `.joined` or `.erased`, and has a name that nobody has used before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from angelhair.spark.columns import COLUMNS, arrow_schema_of
 KEPT = tuple(name for name in COLUMNS if name != "lane")
 """The columns of a file, but for the incarnation. The lane is in its folder's name."""
 
-FILE_SCHEMA = arrow_schema_of(KEPT, "binary").append(pa.field("incarnation", pa.string()))
+FILE_SCHEMA = (
+    arrow_schema_of(KEPT, "binary")
+    .append(pa.field("checksum", pa.int64()))
+    .append(pa.field("incarnation", pa.string()))
+)
+"""What the lake adds: the CRC-32 of the body as it was archived, and which of the queues of that name it was."""
+
 SCHEMA = FILE_SCHEMA.append(pa.field("lane", COLUMNS["lane"].arrow))
 """The columns of the table."""
 
@@ -49,6 +55,7 @@ class Name(NamedTuple):
     """What a file's name says."""
 
     incarnation: str
+    """Empty for a file that was made from one that says nothing; its name says nothing either."""
     lane: int
     first_bucket: int
     end_bucket: int
@@ -80,6 +87,8 @@ def file_name(name: Name, digest: str) -> str:
 
 
 def stem_of(name: Name) -> str:
+    if not name.incarnation:
+        return "part"
     return f"{name.incarnation}-{name.first_bucket:0{BUCKET_DIGITS}d}-{name.end_bucket:0{BUCKET_DIGITS}d}"
 
 

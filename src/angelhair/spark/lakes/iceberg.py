@@ -42,7 +42,7 @@ OURS = {
     "commit.retry.num-retries": "0",
     "write.metadata.delete-after-commit.enabled": "true",
 }
-PROPERTIES = OURS | {f"write.metadata.metrics.column.{name}": "counts" for name in PRIVATE}
+PROPERTIES = OURS | {f"write.metadata.metrics.column.{name}": "none" for name in PRIVATE}
 
 
 class IcebergLake(Lake):
@@ -54,7 +54,7 @@ class IcebergLake(Lake):
         self._catalog = _catalog_of(place)
         self._name = _name_of(place)
         try:
-            self._table = self._catalog.load_table(self._name)
+            self.table = self._catalog.load_table(self._name)
         except NoSuchTableError:
             raise NoLake(f"there is no lake at {place}, or not in this catalog") from None
 
@@ -69,11 +69,11 @@ class IcebergLake(Lake):
         return lake
 
     def _widen(self, schema: pa.Schema) -> None:
-        known = set(self._table.schema().column_names)
-        wanted = {name: value for name, value in OURS.items() if self._table.properties.get(name) != value}
+        known = set(self.table.schema().column_names)
+        wanted = {name: value for name, value in OURS.items() if self.table.properties.get(name) != value}
         if known >= set(schema.names) and not wanted:
             return
-        changing = self._table.transaction()
+        changing = self.table.transaction()
         with changing.update_schema() as update:
             update.union_by_name(schema)
         if wanted:
@@ -82,32 +82,30 @@ class IcebergLake(Lake):
             changing.commit_transaction()
         except CommitFailedException as error:
             raise LakeMoved(f"the lake at {self.place} was changed meanwhile: {error}") from error
-        self._table = self._catalog.load_table(self._name)
+        self.table = self._catalog.load_table(self._name)
 
     @property
     def version(self) -> int:
-        return self._table.last_sequence_number
+        return self.table.last_sequence_number
 
     def archived(self, incarnation: str, lane: int) -> int | None:
         return self._lanes().get(_lane(incarnation, lane))
 
     def _lanes(self) -> dict[str, int]:
-        snapshot = self._table.current_snapshot()
+        snapshot = self.table.current_snapshot()
+        if snapshot is None:
+            return {}
         while snapshot is not None:
             said = snapshot.summary.additional_properties.get(ARCHIVED) if snapshot.summary else None
             if said is not None:
                 lanes: dict[str, int] = json.loads(said)
                 return lanes
-            if snapshot.parent_snapshot_id is None:
-                break
-            parent = self._table.snapshot_by_id(snapshot.parent_snapshot_id)
-            if parent is None:
-                raise StoreRefused(
-                    f"the lake at {self.place} does not know how far it is: snapshots were expired, and none that is "
-                    "left is of an archive job"
-                )
-            snapshot = parent
-        return {}
+            parent = snapshot.parent_snapshot_id
+            snapshot = None if parent is None else self.table.snapshot_by_id(parent)
+        raise StoreRefused(
+            f"the lake at {self.place} does not know how far it is: snapshots were expired, and none that is left is "
+            "of an archive job"
+        )
 
     def held(self) -> list[LakeFile]:
         return [self._file(file) for file in self._data_files().values()]
@@ -116,10 +114,10 @@ class IcebergLake(Lake):
         return sorted(self._data_files())
 
     def _data_files(self) -> dict[str, DataFile]:
-        return {task.file.file_path: task.file for task in self._table.scan().plan_files()}
+        return {task.file.file_path: task.file for task in self.table.scan().plan_files()}
 
     def _file(self, file: DataFile) -> LakeFile:
-        number = self._table.schema().find_field("number").field_id
+        number = self.table.schema().find_field("number").field_id
         lane = file.partition[0]
         first, last = (
             int(from_bytes(LongType(), bounds[number])) if bounds and number in bounds else 0
@@ -128,14 +126,14 @@ class IcebergLake(Lake):
         return LakeFile(self._relative(file.file_path), lane, file.file_size_in_bytes, file.record_count, first, last)
 
     def _relative(self, address: str) -> str:
-        return address.removeprefix(self._table.location().rstrip("/") + "/")
+        return address.removeprefix(self.table.location().rstrip("/") + "/")
 
     def _address(self, path: str) -> str:
-        return f"{self._table.location().rstrip('/')}/{path}"
+        return f"{self.table.location().rstrip('/')}/{path}"
 
     def replaced(self) -> frozenset[str]:
-        now = self._table.current_snapshot()
-        older = [snapshot for snapshot in self._table.snapshots() if snapshot != now]
+        now = self.table.current_snapshot()
+        older = [snapshot for snapshot in self.table.snapshots() if snapshot != now]
         return frozenset(self._paths_of(older)[0] - {file.path for file in self.held()})
 
     def commit(self, incarnation: str, files: Iterable[LakeFile], ends: Mapping[int, int]) -> None:
@@ -151,7 +149,7 @@ class IcebergLake(Lake):
 
         self._next(change)
 
-    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile]) -> None:
+    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile], changes: bool = False) -> None:
         removed = [self._address(file.path) for file in gone]
         addresses = [self._address(file.path) for file in files]
 
@@ -159,7 +157,7 @@ class IcebergLake(Lake):
             there = self._data_files()
             if not there.keys() >= set(removed):
                 raise LakeMoved(f"files of the lake at {self.place} were replaced meanwhile")
-            new = list(parquet_files_to_data_files(self._table.io, transaction.table_metadata, iter(addresses)))
+            new = list(parquet_files_to_data_files(self.table.io, transaction.table_metadata, iter(addresses)))
             with transaction.update_snapshot(snapshot_properties=_said(self._lanes())).overwrite() as replacing:
                 for address in removed:
                     replacing.delete_data_file(there[address])
@@ -171,19 +169,19 @@ class IcebergLake(Lake):
     def _next(self, change: Callable[[Transaction], None]) -> None:
         """Only the next snapshot, from the newest; whoever finds that taken looks again whether it may."""
         for _ in range(MOST_TRIES):
-            transaction = self._table.transaction()
+            transaction = self.table.transaction()
             try:
                 change(transaction)
                 transaction.commit_transaction()
                 return
             except (CommitFailedException, ValidationException):
-                self._table = self._catalog.load_table(self._name)
+                self.table = self._catalog.load_table(self._name)
         raise LakeMoved(f"the lake at {self.place} changes all the time")
 
     def vacuum(self, after_seconds: float) -> int:
         """Snapshots that have not been the newest for so long go, and with them what only they needed."""
         before_ms = time.time_ns() // 1_000_000 - int(after_seconds * 1_000)
-        inorder = sorted(self._table.snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
+        inorder = sorted(self.table.snapshots(), key=lambda snapshot: snapshot.sequence_number or 0)
         outlived = [
             snapshot for snapshot, after in pairwise(inorder) if after.timestamp_ms <= before_ms
         ]
@@ -194,10 +192,10 @@ class IcebergLake(Lake):
             [snapshot for snapshot in inorder if snapshot not in outlived]
         )
         try:
-            self._table.maintenance.expire_snapshots().by_ids([each.snapshot_id for each in outlived]).commit()
+            self.table.maintenance.expire_snapshots().by_ids([each.snapshot_id for each in outlived]).commit()
         except CommitFailedException as error:
             raise LakeMoved(f"the lake at {self.place} was changed meanwhile: {error}") from error
-        self._table = self._catalog.load_table(self._name)
+        self.table = self._catalog.load_table(self._name)
         self.delete(metadata - needed_metadata)
         return self.delete(files - needed_files)
 
@@ -206,11 +204,11 @@ class IcebergLake(Lake):
         manifests, metadata = {}, set()
         for snapshot in snapshots:
             metadata.add(self._relative(snapshot.manifest_list))
-            manifests.update({each.manifest_path: each for each in snapshot.manifests(self._table.io)})
+            manifests.update({each.manifest_path: each for each in snapshot.manifests(self.table.io)})
         files = {
             self._relative(entry.data_file.file_path)
             for manifest in manifests.values()
-            for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True)
+            for entry in manifest.fetch_manifest_entry(self.table.io, discard_deleted=True)
         }
         return files, metadata | {self._relative(path) for path in manifests}
 

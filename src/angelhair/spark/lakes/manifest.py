@@ -104,7 +104,7 @@ class ManifestLake(Lake):
 
         self._next(change)
 
-    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile]) -> None:
+    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile], changes: bool = False) -> None:
         removed = [file.path for file in gone]
 
         def change(newest: State) -> dict[str, Any]:

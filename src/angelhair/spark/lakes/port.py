@@ -72,9 +72,9 @@ class Lake(ABC):
         """Makes the files count, and says how far each lane has come. Raises `LakeMoved`."""
 
     @abstractmethod
-    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile]) -> None:
-        """The files take the place of others, with the same messages. Raises `LakeMoved` when one of them is not there
-        any more."""
+    def replace(self, gone: Sequence[LakeFile], files: Sequence[LakeFile], changes: bool = False) -> None:
+        """The files take the place of others; `changes`: what they say is not the same. Raises `LakeMoved` when one of
+        the others is not there any more."""
 
     @abstractmethod
     def vacuum(self, after_seconds: float) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,7 +59,9 @@ def _batches(work: Work) -> Iterator[pa.RecordBatch]:
 
 def _row_group(raw: pa.RecordBatch, work: Work) -> pa.RecordBatch:
     """The message's columns, and those that are the same in all of the file."""
-    columns = list(shaped(raw, KEPT, "binary", work.lane).columns)
+    message = shaped(raw, KEPT, "binary", work.lane)
+    columns = list(message.columns)
+    columns.append(pa.array([crc32(body) for body in message.column("body").to_pylist()], pa.int64()))
     columns.append(pa.repeat(pa.scalar(work.incarnation, pa.string()), raw.num_rows))
     if not work.lane_inside:
         return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)
