@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.every is None:
             _print(_round(job, arguments, Event()), arguments.json)
         else:
-            _until_stopped(job, arguments)
+            until_stopped(job, arguments)
     return DONE
 
 
@@ -65,7 +65,7 @@ def _round(job: Job, arguments: argparse.Namespace, stop: Event, sweeping: bool 
     )
 
 
-def _until_stopped(job: Job, arguments: argparse.Namespace) -> None:
+def until_stopped(job: Job, arguments: argparse.Namespace) -> None:
     """One round after the other. What is under way when it is asked to stop is brought to its end."""
     from angelhair.spark.lakes import LakeMoved
 

@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyarrow import fs
 from pyspark.sql import SparkSession
 
 from angelhair.errors import InvalidRequest, StoreRefused
 from angelhair.model import MessageId
 from angelhair.spark.lakes import Lake, LakeFile, folder_of, open_lake, table_place
-from angelhair.spark.lakes.files import ERASED, PRIVATE, UNFINISHED, Name, name_of
+from angelhair.spark.lakes.files import ERASED, PRIVATE, Name, name_of
 from angelhair.spark.pipelines.archive import Step, quietly
 from angelhair.spark.pipelines.rewriting import rewritten
 from angelhair.spark.pipelines.tasks import in_tasks
@@ -194,16 +195,34 @@ def deleted(lake: Lake, incarnation: str, found: Sequence[Found]) -> int:
     """Everything in the folder with a bucket of what was erased, now or before, that does not count: files that were
     replaced, and what jobs left or are writing, whose commit would be refused as its sources are gone."""
     counting = {file.path for file in lake.held()}
+    replaced = lake.replaced()
     buckets = {(each.old.lane, bucket) for each in found for bucket in each.buckets}
-    gone = {each.old.path for each in found if each.new is not None} - counting
-    for info in lake.stored():
+    numbers = frozenset[int]().union(*(each.erased | each.before for each in found))
+
+    def holds(info: fs.FileInfo) -> bool:
         path = lake.below(info.path)
-        name = name_of(path.removeprefix(f"{UNFINISHED}/"))
-        if path in counting or name is None or name.incarnation != incarnation:
-            continue
-        if any(lane == name.lane and name.first_bucket <= bucket < name.end_bucket for lane, bucket in buckets):
-            gone.add(path)
-    return lake.delete(gone)
+        name = name_of(path)
+        if path in counting:
+            return False
+        if name is None:
+            # Somebody else's, which the table has known; its name says nothing.
+            return path in replaced and _may_hold(lake.filesystem, info.path, numbers)
+        return name.incarnation == incarnation and any(
+            lane == name.lane and name.first_bucket <= bucket < name.end_bucket for lane, bucket in buckets
+        )
+
+    return lake.delete(lake.below(info.path) for info in lake.stored() if holds(info))
+
+
+def _may_hold(filesystem: fs.FileSystem, path: str, numbers: Collection[int]) -> bool:
+    """By the statistics that the file itself has; without them it may."""
+    with filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
+        at = file.schema_arrow.get_field_index("number")
+        groups = [file.metadata.row_group(group).column(at) for group in range(file.metadata.num_row_groups)]
+    return any(
+        not group.is_stats_set or any(group.statistics.min <= number <= group.statistics.max for number in numbers)
+        for group in groups
+    )
 
 
 def _ids(found: Iterable[tuple[int, Collection[int]]]) -> list[str]:
