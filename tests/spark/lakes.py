@@ -64,7 +64,7 @@ def file_of(
     with Draft(lake.place, name, schema) as draft:
         for batch in table.select(schema.names).cast(schema).to_batches():
             draft.add(batch)
-        return draft.finish(Sum().and_of(table.column("number"), table.column("body")))
+        return draft.finish(Sum().and_of(table.column("number"), table.column("checksum")))
 
 
 def filled(lake: Lake, ends: Sequence[int], lane: int = 0, incarnation: str = INCARNATION) -> None:

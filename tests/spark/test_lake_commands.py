@@ -79,4 +79,4 @@ def test_archive_compact_and_erase(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_formats_are_those_of_the_lake() -> None:
-    assert archive.FORMATS == tuple(FORMATS)
+    assert tuple(FORMATS) == archive.FORMATS

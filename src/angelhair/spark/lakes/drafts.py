@@ -31,6 +31,9 @@ COMPRESSION = "zstd"
 ROW_GROUP_ROWS, ROW_GROUP_BYTES = 100_000, 64 * 1024 * 1024
 """A row group ends at the first of these: what a writer and a reader hold in memory at a time."""
 
+REPEATED = ("bucket", "attributes", "origin", "deliveries", "state", "moved_to", "incarnation", "lane")
+"""Columns whose values come again, which a dictionary makes small. For the others it would be built for nothing."""
+
 DIGEST_BYTES = 8
 
 
@@ -47,6 +50,7 @@ class Draft:
         self._sink = _Digesting(self._filesystem.open_output_stream(self._scratch))
         self._writer = pq.ParquetWriter(
             self._sink, schema, compression=COMPRESSION, write_page_checksum=True,
+            use_dictionary=[column for column in schema.names if column in REPEATED],
             write_statistics=[column for column in schema.names if column not in PRIVATE],
         )
         self._waiting: list[pa.RecordBatch] = []

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from angelhair.errors import StoreRefused
 from angelhair.spark.lakes.drafts import Draft
 from angelhair.spark.lakes.files import LakeFile, Name, folder_of
-from angelhair.spark.lakes.sums import Sum
+from angelhair.spark.lakes.sums import Sum, checksums_of
 
 Change = Callable[[pa.RecordBatch], pa.RecordBatch]
 
@@ -24,7 +24,7 @@ def rewritten(table: str, paths: Sequence[str], name: Name, change: Change) -> L
         for path in paths:
             for batch in _checked(table, path):
                 batch = change(_conformed(batch, draft.schema))
-                written = written.and_of(batch.column("number"), batch.column("body"))
+                written = written.and_of(batch.column("number"), checksums_of(batch.column("body")))
                 draft.add(batch)
         return draft.finish(written)
 
@@ -46,7 +46,7 @@ def _checked(table: str, path: str) -> Iterator[pa.RecordBatch]:
         pq.ParquetFile(stream, page_checksum_verification=True) as file,
     ):
         for batch in file.iter_batches():
-            found = found.and_of(batch.column("number"), batch.column("body"))
+            found = found.and_of(batch.column("number"), checksums_of(batch.column("body")))
             yield batch
         kept = Sum.kept_in(file.metadata.metadata)
     if kept is not None and kept != found:

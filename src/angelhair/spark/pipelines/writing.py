@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from angelhair.spark.columns import COLUMNS, raw_names
 from angelhair.spark.lakes.drafts import Draft
 from angelhair.spark.lakes.files import ARCHIVED, FILE_SCHEMA, KEPT, SCHEMA, LakeFile, Name
-from angelhair.spark.lakes.sums import Sum
+from angelhair.spark.lakes.sums import Sum, checksums_of
 from angelhair.spark.place import Place
 from angelhair.spark.planning import Run
 from angelhair.spark.reading.runs import read_run
@@ -42,8 +41,9 @@ def write_file(work: Work) -> LakeFile:
     read = Sum()
     with Draft(work.table, name, SCHEMA if work.lane_inside else FILE_SCHEMA) as draft:
         for raw in _batches(work):
-            read = read.and_of(raw.column("number"), pc.coalesce(raw.column("changed_body"), raw.column("body")))
-            draft.add(_row_group(raw, work))
+            checksums = checksums_of(pc.coalesce(raw.column("changed_body"), raw.column("body")))
+            read = read.and_of(raw.column("number"), checksums)
+            draft.add(_kept(raw, checksums, work))
         return draft.finish(read)
 
 
@@ -57,11 +57,10 @@ def _batches(work: Work) -> Iterator[pa.RecordBatch]:
     )
 
 
-def _row_group(raw: pa.RecordBatch, work: Work) -> pa.RecordBatch:
-    """The message's columns, and those that are the same in all of the file."""
-    message = shaped(raw, KEPT, "binary", work.lane)
-    columns = list(message.columns)
-    columns.append(pa.array([crc32(body) for body in message.column("body").to_pylist()], pa.int64()))
+def _kept(raw: pa.RecordBatch, checksums: pa.Array, work: Work) -> pa.RecordBatch:
+    """The message's columns, and those that the lake adds."""
+    columns = list(shaped(raw, KEPT, "binary", work.lane).columns)
+    columns.append(checksums)
     columns.append(pa.repeat(pa.scalar(work.incarnation, pa.string()), raw.num_rows))
     if not work.lane_inside:
         return pa.RecordBatch.from_arrays(columns, schema=FILE_SCHEMA)
