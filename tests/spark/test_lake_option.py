@@ -12,10 +12,11 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThanOrEqual, LessThan
 
 from angelhair.clock import SystemClock
 from angelhair.errors import StoreRefused
-from angelhair.model import NewMessage, QueueSettings
+from angelhair.model import MessageId, NewMessage, QueueSettings
 from angelhair.settings import ACCOUNT
-from angelhair.spark.columns import COLUMNS
+from angelhair.spark.columns import COLUMNS, PAYLOADS, VARIANT
 from angelhair.spark.pipelines.archive import archive
+from angelhair.spark.pipelines.erase import erase_from_lake
 from angelhair.spark.place import Place
 from angelhair.spark.refusals import DataLost
 from angelhair.spark.source import FilteredReader, QueuePartition, QueueReader, read_partition
@@ -25,9 +26,9 @@ from tests.spark.live import QUICK, Live, numbers, read_options, rows_scanned, t
 HOUR_MS = 3_600_000
 
 
-def archived(spark: SparkSession, live: Live, queue: str, lake: Path) -> None:
+def archived(spark: SparkSession, live: Live, queue: str, lake: Path, lake_format: str = "delta") -> None:
     place = Place.of({name.lower(): value for name, value in live.options.items()})
-    archive(spark, place, ACCOUNT, queue, str(lake), Identities())
+    archive(spark, place, ACCOUNT, queue, str(lake), Identities(), lake_format=lake_format)
 
 
 def finished(live: Live, queue: str, messages: int) -> None:
@@ -106,6 +107,32 @@ def test_what_the_queue_has_dropped_is_in_the_lake(spark: SparkSession, live: Li
         planned(live, queue, tmp_path)
     assert read(failOnDataLoss="false") == [*range(40), *range(50, 55)]
     assert in_lake(live, queue, tmp_path, end='{"0": 30}') == list(range(30))
+
+
+@pytest.mark.parametrize("lake_format", ["iceberg", "parquet"])
+def test_lakes_of_every_format_are_read(spark: SparkSession, live: Live, tmp_path: Path, lake_format: str) -> None:
+    queue = live.create(**QUICK, archive=True)
+    finished(live, queue, 45)
+    archived(spark, live, queue, tmp_path, lake_format)
+    assert in_lake(live, queue, tmp_path) == list(range(40))
+    assert in_lake(live, queue, tmp_path, EqualTo(("bucket",), 3), columns="number,lane,body") == list(range(30, 40))
+    assert {part.files is None for part in planned(live, queue, tmp_path)} == {True, False}
+
+
+def test_what_was_erased_from_the_lake_has_no_body(spark: SparkSession, live: Live, tmp_path: Path) -> None:
+    queue = live.create(**QUICK, archive=True, history_ms=0)
+    finished(live, queue, 40)
+    archived(spark, live, queue, tmp_path)
+    live.work_until(queue, "dropped", 4)
+    erase_from_lake(spark, str(tmp_path), queue, [MessageId(0, 17)])
+    for payload in PAYLOADS:
+        options = read_options(live, queue, lake=str(tmp_path), payload=payload, end='{"0": 40}')
+        parts = planned(live, queue, tmp_path, end='{"0": 40}')
+        batches = [batch for part in parts for batch in read_partition(options, part)]
+        bodies = {row["number"]: row["body"] for batch in batches for row in batch.to_pylist()}
+        assert sorted(bodies) == list(range(40))
+        assert bodies[17] is None
+        assert (bodies[16] is None) == (payload == VARIANT)  # which is no JSON
 
 
 def test_times_choose_files_and_row_groups(spark: SparkSession, live: Live, tmp_path: Path) -> None:

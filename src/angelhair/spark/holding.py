@@ -7,19 +7,15 @@ and the read, and reading files costs the store nothing.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pyarrow import fs
-
-from angelhair.errors import StoreRefused
 from angelhair.spark.planning import QueueShape, Run
 from angelhair.spark.points import SPARE_MS, Times, first_bucket
 
-_LANE = re.compile(r"(?:^|/)lane=(\d+)/")
-_SPAN = re.compile(r"/(?P<incarnation>[^/-]+)-(?P<first>\d+)-(?P<end>\d+)[^/]*\.parquet$")
+if TYPE_CHECKING:
+    from angelhair.spark.lakes import LakeFile
 
 
 class Piece(NamedTuple):
@@ -80,28 +76,23 @@ def held(root: str | None, shape: QueueShape) -> Held:
     makes none."""
     if root is None:
         return NOTHING
-    from angelhair.spark.lake import Lake, folder_of, table_place
+    from angelhair.spark.lakes import open_lake, table_place
 
-    place = table_place(root, shape.name)
-    filesystem, folder = folder_of(place)
-    if filesystem.get_file_info(folder).type == fs.FileType.NotFound:
-        raise StoreRefused(f"there is no lake at {place}: `lake` wants what `angelhair pipeline archive` has as --lake")
-    lake = Lake(place)
+    lake = open_lake(table_place(root, shape.name))
     size = shape.bucket_size
     borders = {lane.number: (lake.archived(shape.incarnation, lane.number) or 0) * size for lane in shape.lanes}
-    files = lake.files()
-    return Held(borders, {lane: _pieces(files, shape, lane, border) for lane, border in borders.items()})
+    pieces: dict[int, list[Piece]] = {lane: [] for lane in borders}
+    for file in lake.held():
+        if file.lane in pieces and (piece := _piece(file, lake.place, shape)) is not None:
+            pieces[file.lane].append(piece)
+    return Held(borders, {lane: tuple(found) for lane, found in pieces.items()})
 
 
-def _pieces(files: Sequence[str], shape: QueueShape, lane: int, border: int) -> tuple[Piece, ...]:
-    """Names say what is in a file. One with another name may hold any id: the task looks."""
-    pieces = []
-    for uri in files:
-        folder, span = _LANE.search(uri), _SPAN.search(uri)
-        if folder is not None and int(folder[1]) != lane:
-            continue
-        if span is None:
-            pieces.append(Piece(uri, 0, border))
-        elif span["incarnation"] == shape.incarnation:
-            pieces.append(Piece(uri, int(span["first"]) * shape.bucket_size, int(span["end"]) * shape.bucket_size))
-    return tuple(pieces)
+def _piece(file: LakeFile, place: str, shape: QueueShape) -> Piece | None:
+    """None for a file of another incarnation. A file that somebody else made may hold several; the task looks."""
+    uri, name = f"{place.rstrip('/')}/{file.path}", file.name
+    if name is None:
+        return Piece(uri, file.first, file.last + 1)
+    if name.incarnation != shape.incarnation:
+        return None
+    return Piece(uri, name.first_bucket * shape.bucket_size, name.end_bucket * shape.bucket_size)

@@ -131,8 +131,10 @@ def _variants(bodies: pa.Array) -> pa.Array:
     )
 
 
-def _variant(body: bytes) -> VariantVal | None:
-    """None for what is no JSON, or too deep or too large for a variant."""
+def _variant(body: bytes | None) -> VariantVal | None:
+    """None for what is no JSON, or too deep or too large for a variant; and for what was erased from a lake."""
+    if body is None:
+        return None
     try:
         text = body.decode()
         if "NaN" in text or "Infinity" in text:

@@ -45,9 +45,11 @@ class Job:
 
 
 def add_job(
-    verbs: Any, name: str, summary: str, description: str, examples: str, run: Callable[[argparse.Namespace], int]
+    verbs: Any, name: str, summary: str, description: str, examples: str, run: Callable[[argparse.Namespace], int],
+    store: bool = True,
 ) -> argparse.ArgumentParser:
-    """`run` prints what came of it, and returns the exit code; it does its work in `working`."""
+    """`run` prints what came of it, and returns the exit code; it does its work in `working`, or in `on_lake` if it
+    needs no `store`."""
 
     def checked(arguments: argparse.Namespace) -> int:
         try:
@@ -65,7 +67,8 @@ def add_job(
     parser.add_argument("--lake", required=True, metavar="DIR", help="a directory, or an object store's address")
     parser.add_argument("--master", default=MASTER, metavar="URL", help=f"the Spark cluster (default: {MASTER})")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_settings_flags(parser, ["embedded", "cassandra"])
+    if store:
+        add_settings_flags(parser, ["embedded", "cassandra"])
     return parser
 
 
@@ -74,10 +77,30 @@ def working(arguments: argparse.Namespace) -> Iterator[Job]:
     """A session for as long as the job takes. What is not there is said before one is started."""
     place = _place(arguments.settings)
     place.check()
-    lake = arguments.lake if "://" in arguments.lake else str(Path(arguments.lake).absolute())
+    with _session_of(arguments) as spark:
+        yield Job(spark, place, arguments.queue, lake_of(arguments))
+
+
+@contextmanager
+def on_lake(arguments: argparse.Namespace) -> Iterator[Job]:
+    """For a job that looks at the lake alone."""
+    from angelhair.spark.lakes import open_lake, table_place
+    from angelhair.spark.place import Place
+
+    open_lake(table_place(lake_of(arguments), arguments.queue))
+    with _session_of(arguments) as spark:
+        yield Job(spark, Place(), arguments.queue, lake_of(arguments))
+
+
+def lake_of(arguments: argparse.Namespace) -> str:
+    return arguments.lake if "://" in arguments.lake else str(Path(arguments.lake).absolute())
+
+
+@contextmanager
+def _session_of(arguments: argparse.Namespace) -> Iterator[SparkSession]:
     spark = _session(arguments.master)
     try:
-        yield Job(spark, place, arguments.queue, lake)
+        yield spark
     finally:
         spark.stop()
 

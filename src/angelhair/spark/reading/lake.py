@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from angelhair.spark.columns import TIME
-from angelhair.spark.lake import folder_of
+from angelhair.spark.lakes.files import folder_of
 from angelhair.spark.planning import Run
 from angelhair.spark.points import Times
 from angelhair.spark.refusals import DataLost
@@ -33,7 +33,7 @@ def read(
             opened = filesystem.open_input_file(path)
         except FileNotFoundError:
             raise DataLost(f"{uri} has gone from the lake since the read was planned; read again") from None
-        with pq.ParquetFile(opened) as file:
+        with pq.ParquetFile(opened, page_checksum_verification=True) as file:
             yield from _read_file(file, incarnation, run, names, exact, window)
 
 
