@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from angelhair.clock import SystemClock
+from angelhair.clock import Moment, SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.store import Store
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from angelhair.settings import ACCOUNT, DATABASE_NAME
+from angelhair.spark.options import ReadOptions
 from angelhair.stores.sqlite import open_store
 from tests.queues import Identities
 
@@ -28,6 +30,29 @@ R = TypeVar("R")
 PATIENCE_SECONDS = 60
 QUICK = {"bucket_size": 10, "repair_timeout_ms": 100}
 """Settings of a queue whose buckets are soon final."""
+
+
+class WhileAgo:
+    """The clock of a server at which messages came a while ago."""
+
+    def __init__(self) -> None:
+        self.ago_ms = 0
+
+    def now(self) -> Moment:
+        true = SystemClock().now()
+        return true._replace(wall_ms=true.wall_ms - self.ago_ms)
+
+
+class StoreThen:
+    """A store in the same time: a server asks it, too, what time it is."""
+
+    def __init__(self, store: Store, then: WhileAgo) -> None:
+        self._then = then
+        self.read, self.write, self.change = store.read, store.write, store.change
+        self.drop, self.close = store.drop, store.close
+
+    async def time_ms(self) -> int:
+        return self._then.now().wall_ms
 
 
 @dataclass
@@ -39,6 +64,8 @@ class Live:
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.store, Identities(), SystemClock())
+        self._then = WhileAgo()
+        self._engine_then = Engine(StoreThen(self.store, self._then), Identities(), self._then)
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         return self.runner.run(work)
@@ -55,6 +82,12 @@ class Live:
                 assert isinstance(outcome, MessageId), outcome
                 ids.append(outcome)
         return ids
+
+    def put_ago(self, queue: str, ago_ms: int, messages: Sequence[NewMessage]) -> None:
+        """As if they had been put so long ago."""
+        self._then.ago_ms = ago_ms
+        for outcome in self.run(self._engine_then.put(ACCOUNT, queue, messages)):
+            assert isinstance(outcome, MessageId), outcome
 
     def receive(self, queue: str, count: int, visibility_ms: int | None = None) -> list[Delivery]:
         (answer,) = self.run(self.engine.receive(ACCOUNT, queue, [Ask(count, visibility_ms)]))
@@ -81,6 +114,29 @@ class Live:
             self.run(self.engine.step(ACCOUNT, queue))
             self.receive(queue, 1, 0)
             time.sleep(0.02)
+
+
+def table(spark: SparkSession, live: Live, queue: str, **options: Any) -> DataFrame:
+    reader = spark.read.format("angelhair").options(**live.options).option("queue", queue)
+    return reader.options(**{name: str(value) for name, value in options.items()}).load()
+
+
+def numbers(frame: DataFrame) -> list[int]:
+    return [row.number for row in frame.select("number").orderBy("number").collect()]
+
+
+def read_options(live: Live, queue: str, streaming: bool = False, **more: str) -> ReadOptions:
+    lowered = {name.lower(): value for name, value in {**live.options, **more}.items()}
+    return ReadOptions.of({**lowered, "queue": queue}, streaming=streaming)
+
+
+def rows_scanned(frame: DataFrame) -> int:
+    """Rows that the source handed to Spark for it, before Spark tested any, by Spark's own count."""
+    frame.collect()
+    plan = frame._jdf.queryExecution().executedPlan()  # type: ignore[operator]
+    leaves = plan.collectLeaves()
+    assert leaves.size() == 1
+    return int(leaves.apply(0).metrics().apply("numOutputRows").value())
 
 
 def elsewhere(work: Callable[..., R], *arguments: Any) -> R:

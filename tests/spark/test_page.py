@@ -11,7 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from angelhair.model import NewMessage, QueueSettings
-from angelhair.settings import ACCOUNT
+from angelhair.settings import ACCOUNT, DATABASE_NAME
+from angelhair.spark.pipelines.archive import archive
+from angelhair.spark.place import Place
+from tests.queues import Identities
 from tests.spark.live import QUICK, on_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,14 +30,19 @@ def test_the_tables_are_up_to_date() -> None:
 
 def test_the_examples_run(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples = "".join(re.findall(r"```python\n(.+?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
-    examples = examples.replace("angelhair-data", str(tmp_path)).replace("lake/", f"{tmp_path}/lake/")
+    examples = examples.replace("angelhair-data", str(tmp_path)).replace("arrived/", f"{tmp_path}/arrived/")
+    examples = examples.replace('.option("lake", "lake")', f'.option("lake", "{tmp_path}/lake")')
     with on_file(tmp_path) as live:
-        live.run(live.engine.create_queue(ACCOUNT, "orders", QueueSettings(**QUICK)))
-        live.put("orders", [NewMessage(b"order %d" % number) for number in range(100)])
+        live.run(live.engine.create_queue(ACCOUNT, "orders", QueueSettings(**QUICK, archive=True)))
+        live.put("orders", [NewMessage(b'{"sku": "sku of %d"}' % number) for number in range(100)])
         live.drain("orders", 20)
-        live.work_until("orders", "settled", 2)
+        live.work_until("orders", "repair", 2)
+        place = Place(path=str(tmp_path / DATABASE_NAME))
+        archive(spark, place, ACCOUNT, "orders", str(tmp_path / "lake"), Identities())
         exec(compile(examples, str(PAGE), "exec"), {})
     said = capsys.readouterr().out
-    assert spark.read.parquet(str(tmp_path / "lake" / "orders")).count() >= 20
+    assert spark.read.parquet(str(tmp_path / "arrived" / "orders")).count() >= 20
     assert re.search(r"acked\W+20\b", said) and re.search(r"waiting\W+80\b", said)
+    assert re.search(r"lake\W+acked\W+20\b", said) and re.search(r"queue\W+waiting\W+80\b", said)
+    assert "sku of 7" in said
     assert "0-70" in said and "0-79" in said and "0-80" not in said

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import pickle
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In, LessThan
 
 from angelhair.errors import StoreRefused
 from angelhair.model import NewMessage
 from angelhair.settings import ACCOUNT
 from angelhair.spark.columns import COLUMNS
-from angelhair.spark.options import ReadOptions
-from angelhair.spark.points import first_bucket
-from angelhair.spark.refusals import DataLost
-from angelhair.spark.source import FilteredReader, QueueReader
-from tests.spark.live import QUICK, Live, elsewhere, numbers_read, on_file
+from angelhair.spark.source import QueueReader
+from tests.spark.live import QUICK, Live, numbers, numbers_read, on_file, read_options, table
 
 SHORTEST_RETENTION_MS = 1_000
 
 
-def table(spark: SparkSession, live: Live, queue: str, **options: Any) -> DataFrame:
-    reader = spark.read.format("angelhair").options(**live.options).option("queue", queue)
-    return reader.options(**{name: str(value) for name, value in options.items()}).load()
-
-
 def rows(frame: DataFrame) -> list[Row]:
     return frame.orderBy("lane", "number").collect()
-
-
-def numbers(frame: DataFrame) -> list[int]:
-    return [row.number for row in frame.select("number").orderBy("number").collect()]
-
-
-def options(live: Live, queue: str, **more: str) -> ReadOptions:
-    lowered = {name.lower(): value for name, value in {**live.options, **more}.items()}
-    return ReadOptions.of({**lowered, "queue": queue})
 
 
 def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live: Live) -> None:
@@ -150,6 +129,35 @@ def test_bodies_as_text_if_they_are_text(spark: SparkSession, live: Live) -> Non
     assert bytes(rows(table(spark, live, queue))[1].body) == b"\xff\xfe"
 
 
+def test_bodies_as_variants_if_they_are_json(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    bodies = [b'{"sku": "a", "count": 3, "tags": ["x", 1.5]}', b"[1, 2]", b'"text"', b"null", b"12345678901234567890"]
+    broken = [b"no json", b"", b"\xff", b"NaN", b"[1,]", b"[" * 5_000]
+    live.put(queue, [NewMessage(body) for body in bodies + broken])
+    frame = table(spark, live, queue, payload="variant").selectExpr("number", "body", "to_json(body) as text")
+    assert frame.schema["body"].dataType.simpleString() == "variant"
+    found = frame.orderBy("number").collect()
+    assert [row.body is None for row in found] == [False] * len(bodies) + [True] * len(broken)
+    assert [json.loads(row.text) for row in found[: len(bodies)]] == [json.loads(body) for body in bodies]
+    assert found[0].body.toPython() == {"sku": "a", "count": 3, "tags": ["x", 1.5]}
+    # As Spark itself would parse them.
+    parsed = table(spark, live, queue, payload="string", end=json.dumps({"0": len(bodies)}))
+    by_spark = parsed.selectExpr("to_json(try_parse_json(body)) as text").collect()
+    assert [row.text for row in by_spark] == [row.text for row in found[: len(bodies)]]
+    counts = table(spark, live, queue, payload="variant").selectExpr("try_variant_get(body, '$.count', 'int') as count")
+    assert [row["count"] for row in counts.where("count is not null").collect()] == [3]
+
+
+def test_attributes_can_be_left_out(spark: SparkSession, live: Live) -> None:
+    queue = live.create(bucket_size=10)
+    live.put(queue, [NewMessage(b"a", attributes='{"n":1}')])
+    without = table(spark, live, queue, includeAttributes="false")
+    assert without.columns == [name for name in COLUMNS if name != "attributes"]
+    assert numbers(without) == [0]
+    asked = table(spark, live, queue, includeAttributes="false", columns="number,attributes,kept_in")
+    assert [tuple(row) for row in asked.collect()] == [(0, '{"n":1}', "queue")]
+
+
 def test_a_column_that_begins_with_nothing(spark: SparkSession, live: Live) -> None:
     """The driver behind it takes a column's type from the first rows; of nothing but nulls it would make numbers."""
     queue = live.create(bucket_size=1_000)
@@ -158,68 +166,15 @@ def test_a_column_that_begins_with_nothing(spark: SparkSession, live: Live) -> N
     assert [(bytes(row.body), row.attributes) for row in last] == [(b"z", '{"last":1}')]
 
 
-def test_filters_choose_the_buckets_that_are_read(spark: SparkSession, live: Live) -> None:
-    queue = live.create(bucket_size=10)
-    live.put(queue, [NewMessage(b"x")] * 1_000 + [NewMessage(b"x")] * 1_000)
-
-    def planned(*filters: Any) -> list[tuple[int, int]]:
-        reader = FilteredReader(options(live, queue))
-        assert list(reader.pushFilters(list(filters))) == list(filters)
-        return [(partition.run.first, partition.run.end) for partition in reader.partitions()]  # type: ignore[attr-defined]
-
-    assert planned(EqualTo(("bucket",), 7)) == [(70, 80)]
-    assert planned(EqualTo(("number",), 1_234)) == [(1_234, 1_235)]
-    assert planned(EqualTo(("id",), "0-15")) == [(15, 16)]
-    assert planned(In(("id",), ("0-15", "0-18", "nonsense"))) == [(15, 19)]
-    assert planned(GreaterThanOrEqual(("bucket",), 198), LessThan(("number",), 1_985)) == [(1_980, 1_985)]
-    assert planned(EqualTo(("lane",), 1)) == [(0, 0)]
-    assert planned(EqualTo(("bucket",), 200)) == [(0, 0)]
-    whole = planned()
-    assert (whole[0][0], whole[-1][1]) == (0, 2_000)
-    assert planned(EqualTo(("state",), "acked")) == whole
-
-    frame = table(spark, live, queue)
-    assert numbers(frame.where("bucket = 7")) == list(range(70, 80))
-    assert frame.where("bucket = 7").rdd.getNumPartitions() == 1
-    assert numbers(frame.where("id in ('0-15', '0-18')")) == [15, 18]
-    assert frame.where("bucket >= 10 and bucket < 20 and state = 'waiting'").count() == 100
-
-
-def test_what_is_unsettled_is_not_looked_for_in_finished_buckets(live: Live) -> None:
-    queue = live.create(**QUICK)
-    live.put(queue, [NewMessage(b"x")] * 45)
-    live.drain(queue, 25)
-    live.work_until(queue, "repair", 2)
-    reader = FilteredReader(options(live, queue))
-    reader.pushFilters([EqualTo(("state",), "waiting")])
-    assert min(partition.run.first for partition in reader.partitions()) == 20  # type: ignore[attr-defined]
-
-
 def test_whole_buckets_in_as_many_partitions_as_asked_for(spark: SparkSession, live: Live) -> None:
     queue = live.create(bucket_size=10)
     live.put(queue, [NewMessage(b"x")] * 95)
-    runs = [partition.run for partition in QueueReader(options(live, queue, minPartitions="4")).partitions()]  # type: ignore[attr-defined]
+    runs = [partition.run for partition in QueueReader(read_options(live, queue, minPartitions="4")).partitions()]  # type: ignore[attr-defined]
     assert len(runs) >= 4
     assert all(run.first % 10 == 0 for run in runs)
     assert [run.first for run in runs[1:]] == [run.end for run in runs[:-1]]
-    assert len(QueueReader(options(live, queue, maxBucketsPerPartition="1")).partitions()) == 10
+    assert len(QueueReader(read_options(live, queue, maxBucketsPerPartition="1")).partitions()) == 10
     assert table(spark, live, queue).rdd.getNumPartitions() == 2
-
-
-def test_what_was_dropped_before_it_was_read_is_said(live: Live) -> None:
-    queue = live.create(**QUICK, history_ms=0)
-    live.put(queue, [NewMessage(b"x")] * 45)
-    reader = QueueReader(options(live, queue, minPartitions="1"))
-    (partition,) = reader.partitions()
-    live.drain(queue, 25)
-    live.work_until(queue, "dropped", 2)
-    with pytest.raises(DataLost, match="ids 0 to 19 of lane 0 were dropped before they were read"):
-        elsewhere(numbers_read, reader, partition)
-    lenient = QueueReader(options(live, queue, failOnDataLoss="false"))
-    assert elsewhere(numbers_read, lenient, partition) == list(range(20, 45))
-    # A read that begins now begins where there is something.
-    (now,) = QueueReader(options(live, queue, minPartitions="1")).partitions()
-    assert now.run.first == 20  # type: ignore[attr-defined]
 
 
 def test_a_read_begins_and_ends_where_it_is_told(spark: SparkSession, live: Live) -> None:
@@ -238,43 +193,15 @@ def test_a_read_begins_and_ends_where_it_is_told(spark: SparkSession, live: Live
         table(spark, live, queue, maxMessagesPerTrigger=1).count()
 
 
-def test_a_time_is_found_by_halving_and_with_some_to_spare() -> None:
-    begun: dict[int, int | None] = {bucket: 1_000 * bucket for bucket in range(1_000)}
-    asked: list[int] = []
-
-    async def put_at(bucket: int) -> int | None:
-        asked.append(bucket)
-        return begun[bucket]
-
-    def found(time_ms: int, last: bool) -> int:
-        return asyncio.run(first_bucket(range(1_000), time_ms, last, put_at))
-
-    assert found(500_500, False) == 500
-    assert len(asked) <= 10
-    assert found(500_500, True) == 501
-    assert found(0, False) == 0
-    assert found(-1, True) == 0
-    assert found(10**9, False) == 999
-    begun.update(dict.fromkeys(range(400, 600), None))
-    assert found(500_500, False) <= 500
-
-
 def test_an_empty_queue_is_an_empty_table(spark: SparkSession, live: Live) -> None:
     assert table(spark, live, live.create()).count() == 0
-
-
-def test_readers_and_partitions_travel(live: Live) -> None:
-    queue = live.create(bucket_size=10)
-    live.put(queue, [NewMessage(b"x")] * 5)
-    reader = pickle.loads(pickle.dumps(QueueReader(options(live, queue))))
-    assert elsewhere(numbers_read, reader, reader.partitions()[0]) == list(range(5))
 
 
 def test_two_copies_of_sqlite_do_not_meet_in_one_process(tmp_path: Path) -> None:
     with on_file(tmp_path) as live:
         queue = live.create(bucket_size=10)
         live.put(queue, [NewMessage(b"x")])
-        reader = QueueReader(options(live, queue))
+        reader = QueueReader(read_options(live, queue))
         with pytest.raises(StoreRefused, match="another SQLite"):
             numbers_read(reader, reader.partitions()[0])
 
@@ -292,7 +219,7 @@ def test_a_file_that_is_not_there_is_not_made(spark: SparkSession, tmp_path: Pat
         ({"queue": "nobody-has-made-it"}, "nobody-has-made-it"),
         ({"isolation": "loose"}, "isolation: 'loose' is none of committed, final, finished"),
         ({"columns": "number,colour"}, "columns: 'colour' is no column of a queue"),
-        ({"payload": "xml"}, "payload: 'xml' is none of binary, string"),
+        ({"payload": "xml"}, "payload: 'xml' is none of binary, string, variant"),
         ({"minPartitions": "-1"}, "minPartitions: must be a whole number above 0"),
         ({"startingPoint": "1"}, "startingpoint: is no option of a read"),
         ({"data": "x", "contactPoints": "127.0.0.1"}, "cannot both be given"),

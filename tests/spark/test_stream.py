@@ -100,6 +100,39 @@ def test_every_message_comes_once_and_a_stream_goes_on_where_it_was(
     assert min(later) == max(batches) + 1
 
 
+def test_the_lag_is_in_the_progress(spark: SparkSession, live: Live, tmp_path: Path) -> None:
+    """In messages and seconds, by lane: what could be read, and what is there and cannot be read yet."""
+    queue = live.create(**QUICK)
+    live.put_ago(queue, 3_600_000, [NewMessage(b"x")] * 45)
+    live.receive(queue, 1_000, 3_600_000)
+    live.work_until(queue, "settled", 4)
+    frame = stream(spark, live, queue, maxMessagesPerTrigger=25, progressName="orders, nightly")
+    query = ran(frame, tmp_path, lambda batch, _: None)
+    told = [offsets_in(progress["sources"][0]["latestOffset"]) for progress in query.recentProgress]
+    lags = [offsets["lag"] for offsets in told]
+    assert [(lag["name"], lag["messages"], lag["unsettled"]) for lag in lags[:2]] == [
+        ("orders, nightly", {"0": 15}, {"0": 5}), ("orders, nightly", {"0": 0}, {"0": 5})
+    ]
+    assert all(3_600 <= lag["seconds"]["0"] < 3_900 for lag in lags)
+    # A checkpoint has nothing of it.
+    written = "".join(path.read_text() for path in (tmp_path / "offsets").iterdir() if path.name.isdigit())
+    assert "incarnation" in written and "lag" not in written
+
+
+def test_without_anything_to_come_there_is_no_lag(live: Live, reader: Make) -> None:
+    queue = filled(live, 20)
+    asked = reader(queue, isolation="committed")
+    assert "lag" not in asked.reportLatestOffset()
+    start = asked.initialOffset()
+    assert asked.latestOffset(start, ReadMaxRows(5))["0"] == 5
+    behind = asked.reportLatestOffset()["lag"]
+    assert (behind["name"], behind["messages"], behind["unsettled"]) == (queue, {"0": 15}, {"0": 0})
+    asked.latestOffset(start, ReadAllAvailable())
+    assert asked.reportLatestOffset()["lag"] == {
+        "name": queue, "messages": {"0": 0}, "unsettled": {"0": 0}, "seconds": {"0": 0}
+    }
+
+
 def test_a_batch_that_failed_is_the_same_when_it_comes_again(spark: SparkSession, live: Live, tmp_path: Path) -> None:
     queue = filled(live, 40)
     tried: list[list[int]] = []
@@ -249,6 +282,7 @@ def test_a_reader_that_has_looked_still_travels(live: Live, reader: Make) -> Non
     ("given", "said"),
     [
         ({"end": "latest"}, "end: is for a batch"),
+        ({"lake": "somewhere"}, "lake: is for a batch"),
         ({"start": "yesterday"}, "start: 'yesterday' is none of earliest, latest, archived"),
         ({"start": '{"0": -1}'}, "start: ids are whole numbers"),
         ({"maxMessagesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "Spark takes one of them"),

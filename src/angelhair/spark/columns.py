@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampType,
+    VariantType,
 )
 
 from angelhair.errors import InvalidRequest
@@ -65,6 +66,29 @@ COLUMNS = {
     )
 }
 
+QUEUE, LAKE = "queue", "lake"
+
+KEPT_IN = Column("kept_in", StringType(), pa.string(), frozenset(), "Where it was read from: queue or lake.")
+
+READ_COLUMNS = {**COLUMNS, KEPT_IN.name: KEPT_IN}
+"""Every column that can be asked for. The last says nothing of the message, so that it is not kept in a lake."""
+
+BINARY, STRING, VARIANT = "binary", "string", "variant"
+PAYLOADS = (BINARY, STRING, VARIANT)
+"""What a body can be made to be."""
+
+VARIANT_FIELDS = [
+    pa.field("value", pa.binary(), nullable=False),
+    pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
+]
+"""How Spark's VariantType travels in Arrow: a structure that is told apart by the mark on its second field."""
+
+_BODIES: dict[str, tuple[DataType, pa.DataType]] = {
+    BINARY: (BinaryType(), pa.binary()),
+    STRING: (StringType(), pa.string()),
+    VARIANT: (VariantType(), pa.struct(VARIANT_FIELDS)),
+}
+
 STATE_COLUMNS = frozenset(
     ("delivery", "visible_at", "first_delivered_at", "settled", "settled_at", "moving_to", "changed_body")
 )
@@ -91,29 +115,26 @@ RAW = pa.schema(
 
 
 def schema_of(names: Sequence[str], payload: str) -> StructType:
-    return StructType([StructField(name, _spark_type(name, payload), nullable=True) for name in names])
+    return StructType([StructField(name, _types_of(name, payload)[0], nullable=True) for name in names])
 
 
 def arrow_schema_of(names: Sequence[str], payload: str) -> pa.Schema:
-    return pa.schema([(name, pa.string() if _is_text(name, payload) else COLUMNS[name].arrow) for name in names])
+    return pa.schema([(name, _types_of(name, payload)[1]) for name in names])
 
 
 def checked_names(names: Sequence[str], where: str) -> tuple[str, ...]:
     for name in names:
-        if name not in COLUMNS:
-            raise InvalidRequest(where, f"{name!r} is no column of a queue; there are {', '.join(COLUMNS)}")
+        if name not in READ_COLUMNS:
+            raise InvalidRequest(where, f"{name!r} is no column of a queue; there are {', '.join(READ_COLUMNS)}")
     return tuple(dict.fromkeys(names))
 
 
 def raw_names(names: Sequence[str]) -> tuple[str, ...]:
     """The stored columns that these are made of; the number always, as rows are told apart by it."""
-    wanted = frozenset({"number"}).union(*(COLUMNS[name].raw for name in names))
+    wanted = frozenset({"number"}).union(*(READ_COLUMNS[name].raw for name in names))
     return tuple(name for name in RAW.names if name in wanted)
 
 
-def _is_text(name: str, payload: str) -> bool:
-    return name == "body" and payload == "string"
-
-
-def _spark_type(name: str, payload: str) -> DataType:
-    return StringType() if _is_text(name, payload) else COLUMNS[name].spark
+def _types_of(name: str, payload: str) -> tuple[DataType, pa.DataType]:
+    """In Spark and in Arrow."""
+    return _BODIES[payload] if name == "body" else (READ_COLUMNS[name].spark, READ_COLUMNS[name].arrow)

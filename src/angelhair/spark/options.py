@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from angelhair.errors import InvalidRequest
 from angelhair.settings import ACCOUNT
-from angelhair.spark.columns import COLUMNS, checked_names
+from angelhair.spark.columns import BINARY, COLUMNS, KEPT_IN, PAYLOADS, VARIANT, checked_names
 from angelhair.spark.place import PLACE_OPTIONS, Place
 from angelhair.spark.planning import COMMITTED, FINAL, ISOLATIONS
-from angelhair.spark.points import EARLIEST, LATEST, Point, point
+from angelhair.spark.points import EARLIEST, LATEST, Point, Times, point
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Off by default in Spark, which refuses readers that take filters unless it is on."""
-
-PAYLOADS = ("binary", "string")
 
 MOST_BUCKETS = 100
 """Of one partition: some 100,000 messages, a second or so of reading, which is what one failed task costs."""
@@ -24,8 +23,8 @@ MOST_BUCKETS = 100
 TRIGGER_DELAY_SECONDS = 900
 """As long as other streaming sources wait."""
 
-BATCH_ONLY, STREAM_ONLY = ("end",), (
-    "maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "maxTriggerDelay"
+BATCH_ONLY, STREAM_ONLY = ("end", "lake"), (
+    "maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "maxTriggerDelay", "progressName"
 )
 
 READ_OPTIONS = {
@@ -34,8 +33,11 @@ READ_OPTIONS = {
     **PLACE_OPTIONS,
     "isolation": "committed: all that is there (a batch's default). final: ids and bodies that are settled (a "
     "stream's). finished: what never changes again.",
-    "columns": f"Which columns, with commas; by default all: {', '.join(COLUMNS)}.",
-    "payload": f"What a body is: {' or '.join(PAYLOADS)}. By default binary.",
+    "lake": "Where the queue's lake is, as `angelhair pipeline archive --lake` has it: what is in the lake is read "
+    "from there, the rest from the queue, each message once. For a batch.",
+    "columns": f"Which columns, with commas; by default {', '.join(COLUMNS)}, and with `lake` {KEPT_IN.name}.",
+    "includeAttributes": "Whether `attributes` is among the columns where `columns` does not say. By default true.",
+    "payload": f"What a body is: {', '.join(PAYLOADS)}. By default {BINARY}. As {VARIANT}, what is no JSON is null.",
     "minPartitions": "Spark partitions at least, if there are buckets enough. By default two.",
     "maxBucketsPerPartition": f"Buckets in one Spark partition at most. By default {MOST_BUCKETS}.",
     "start": "Where a read begins: earliest (the default), latest, archived (the archive mark), ids by lane such as "
@@ -45,7 +47,9 @@ READ_OPTIONS = {
     "maxBytesPerTrigger": "A stream's batch holds about so many bytes of bodies, by the size of what comes next.",
     "minMessagesPerTrigger": "A stream waits until so many are there, for maxTriggerDelay at most.",
     "maxTriggerDelay": f"Seconds that a stream waits for minMessagesPerTrigger; by default {TRIGGER_DELAY_SECONDS}.",
-    "failOnDataLoss": "Whether what was dropped before it was read is an error (true, the default) or passed over.",
+    "progressName": "What a stream is called beside its lag in a query's progress. By default the queue's name.",
+    "failOnDataLoss": "Whether it is an error (true, the default) that ids which were asked for are not there any "
+    "more, or never were; else they are passed over.",
     "pushdown": "Whether filters choose the buckets that are read: by default true after `register(spark)`, else "
     f"false, as the session has to allow it by {PUSHDOWN}.",
 }
@@ -62,7 +66,7 @@ class ReadOptions:
     account: str = ACCOUNT
     isolation: str = COMMITTED
     columns: tuple[str, ...] = tuple(COLUMNS)
-    payload: str = "binary"
+    payload: str = BINARY
     min_partitions: int = 2
     most_buckets: int = MOST_BUCKETS
     fail_on_data_loss: bool = True
@@ -73,6 +77,14 @@ class ReadOptions:
     max_bytes: int | None = None
     min_messages: int | None = None
     max_trigger_delay_seconds: int = TRIGGER_DELAY_SECONDS
+    lake: str | None = None
+    """The folder above the queue's table."""
+    progress_name: str | None = None
+
+    @property
+    def times(self) -> Times:
+        """When what is asked for was put, as far as that is said by times."""
+        return Times(self.start.time_ms, self.end.time_ms)
 
     @classmethod
     def of(cls, options: Mapping[str, str], streaming: bool | None = False, pushdown: bool = False) -> ReadOptions:
@@ -88,14 +100,13 @@ class ReadOptions:
         queue = options.get("queue")
         if not queue:
             raise InvalidRequest("queue", "is missing: which queue?")
-        columns = options.get("columns")
         return cls(
             Place.of(options),
             queue,
             options.get("account") or ACCOUNT,
             one_of(options, "isolation", ISOLATIONS, FINAL if streaming else COMMITTED),
-            checked_names([name.strip() for name in columns.split(",")], "columns") if columns else tuple(COLUMNS),
-            one_of(options, "payload", PAYLOADS, "binary"),
+            _columns(options),
+            one_of(options, "payload", PAYLOADS, BINARY),
             positive(options, "minPartitions", 2),
             positive(options, "maxBucketsPerPartition", MOST_BUCKETS),
             one_of(options, "failOnDataLoss", ("true", "false"), "true") == "true",
@@ -106,6 +117,8 @@ class ReadOptions:
             positive(options, "maxBytesPerTrigger", None),
             positive(options, "minMessagesPerTrigger", None),
             positive(options, "maxTriggerDelay", TRIGGER_DELAY_SECONDS),
+            _lake(options),
+            options.get("progressname") or queue,
         )._checked()
 
     def _checked(self) -> ReadOptions:
@@ -114,6 +127,21 @@ class ReadOptions:
             others = "maxBytesPerTrigger and minMessagesPerTrigger"
             raise InvalidRequest("maxMessagesPerTrigger", f"{others}: Spark takes one of them, not more")
         return self
+
+
+def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
+    named = options.get("columns")
+    if named:
+        return checked_names([name.strip() for name in named.split(",")], "columns")
+    left_out = () if one_of(options, "includeAttributes", ("true", "false"), "true") == "true" else ("attributes",)
+    more = (KEPT_IN.name,) if options.get("lake") else ()
+    return tuple(name for name in (*COLUMNS, *more) if name not in left_out)
+
+
+def _lake(options: Mapping[str, str]) -> str | None:
+    """Tasks have another working directory than who names a folder."""
+    lake = options.get("lake")
+    return lake if not lake or "://" in lake else str(Path(lake).absolute())
 
 
 def one_of(options: Mapping[str, str], name: str, allowed: tuple[str, ...], default: str) -> str:

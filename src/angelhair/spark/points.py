@@ -25,6 +25,18 @@ SPARE_MS = 2 * limits.CLOCK_ERROR_MS
 """By so much may what was put later seem to be older."""
 
 
+class Times(NamedTuple):
+    """Milliseconds, from the first on and before the end; None: without a bound."""
+
+    first_ms: int | None = None
+    end_ms: int | None = None
+
+    def and_within(self, other: Times) -> Times:
+        firsts = [first for first in (self.first_ms, other.first_ms) if first is not None]
+        ends = [end for end in (self.end_ms, other.end_ms) if end is not None]
+        return Times(max(firsts, default=None), min(ends, default=None))
+
+
 class Point(NamedTuple):
     """One of the three."""
 
@@ -61,8 +73,9 @@ async def first_bucket(
     while low < high:
         middle = (low + high) // 2
         begun = await put_at(middle)
-        # A bucket without any message tells nothing, as if it were young: what is read too much is left out later.
-        if begun is not None and begun <= time_ms:
+        # A bucket without any message tells nothing. So the half is taken that reads more: what is too much is left
+        # out later.
+        if last if begun is None else begun <= time_ms:
             low = middle + 1
         else:
             high = middle

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -20,6 +21,7 @@ from angelhair.errors import InvalidRequest
 from angelhair.model import MessageId
 from angelhair.spark.columns import DELAYED, IN_FLIGHT, MOVING, WAITING
 from angelhair.spark.planning import QueueShape, Run
+from angelhair.spark.points import Times
 
 UNSETTLED = frozenset((WAITING, DELAYED, IN_FLIGHT, MOVING))
 """States that no message of a finished bucket has."""
@@ -34,6 +36,31 @@ def narrowed(runs: Iterable[Run], shape: QueueShape, filters: Sequence[Filter]) 
         if narrow is not None:
             runs = [left for run in runs if (left := narrow(run, shape, test)).end > left.first]
     return runs
+
+
+def times_of(filters: Sequence[Filter]) -> Times:
+    """When a row that passes all filters can have been put, in whole milliseconds around it."""
+    times = Times()
+    for test in filters:
+        if getattr(test, "attribute", ()) == ("enqueued_at",):
+            times = times.and_within(_times(test))
+    return times
+
+
+def _times(test: Filter) -> Times:
+    values = _values(test)
+    if values is not None:
+        moments = [_milliseconds(value) for value in values if isinstance(value, datetime)]
+        return Times(min(moments), max(moments) + 1) if moments else Times()
+    if isinstance(test, GreaterThan | GreaterThanOrEqual):
+        return Times(first_ms=_milliseconds(test.value))
+    if isinstance(test, LessThan | LessThanOrEqual):
+        return Times(end_ms=_milliseconds(test.value) + 1)
+    return Times()
+
+
+def _milliseconds(time: datetime) -> int:
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _values(test: Filter) -> Sequence[Any] | None:

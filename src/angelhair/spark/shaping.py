@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql.types import VariantVal
 
 from angelhair.errors import InvalidRequest
 from angelhair.spark.columns import (
+    BINARY,
     DELAYED,
     EXPIRED,
     IN_FLIGHT,
+    LAKE,
     PURGED,
+    QUEUE,
+    STRING,
     TIME,
+    VARIANT_FIELDS,
     WAITING,
     arrow_schema_of,
 )
@@ -49,6 +57,24 @@ def shaped(raw: pa.RecordBatch, names: Sequence[str], payload: str, lane: Lane) 
     return pa.RecordBatch.from_arrays([_column(raw, name, payload, lane) for name in names], schema=schema)
 
 
+def as_asked(kept: pa.RecordBatch, names: Sequence[str], payload: str, lane: int) -> pa.RecordBatch:
+    """What a lake keeps is shaped already. A column that is newer than the file is null in it."""
+    schema = arrow_schema_of(names, payload)
+    return pa.RecordBatch.from_arrays([_kept(kept, schema.field(name), payload, lane) for name in names], schema=schema)
+
+
+def _kept(kept: pa.RecordBatch, field: pa.Field, payload: str, lane: int) -> pa.Array:
+    if field.name == "kept_in":
+        return pa.repeat(pa.scalar(LAKE, pa.string()), len(kept))
+    if field.name == "lane":
+        return pa.repeat(pa.scalar(lane, pa.int32()), len(kept))
+    if field.name not in kept.schema.names:
+        return pa.nulls(len(kept), field.type)
+    if field.name == "body":
+        return _payload(kept.column("body").cast(pa.binary()), payload)
+    return kept.column(field.name).cast(field.type)
+
+
 def between_times(raw: pa.RecordBatch, first_ms: int | None, end_ms: int | None) -> pa.RecordBatch:
     """What was put from the first time on and before the end."""
     if first_ms is not None:
@@ -75,20 +101,52 @@ def _column(raw: pa.RecordBatch, name: str, payload: str, lane: Lane) -> pa.Arra
     if name == "deliveries":
         return pc.fill_null(raw.column("delivery"), 0).cast(pa.int32())
     if name == "body":
-        return _body(raw, payload)
+        return _payload(pc.coalesce(raw.column("changed_body"), raw.column("body")), payload)
+    if name == "kept_in":
+        return pa.repeat(pa.scalar(QUEUE, pa.string()), len(raw))
     return _state(raw, lane)
 
 
-def _body(raw: pa.RecordBatch, payload: str) -> pa.Array:
-    bodies = pc.coalesce(raw.column("changed_body"), raw.column("body"))
-    if payload == "binary":
+def _payload(bodies: pa.Array, payload: str) -> pa.Array:
+    if payload == BINARY:
         return bodies
+    if payload != STRING:
+        return _variants(bodies)
     try:
         return bodies.cast(pa.string())
     except pa.ArrowInvalid:
         raise InvalidRequest(
             "payload", "a body is not UTF-8, so it is no string; payload=binary takes every body"
         ) from None
+
+
+def _variants(bodies: pa.Array) -> pa.Array:
+    parsed = [_variant(body) for body in bodies.to_pylist()]
+    parts = [
+        pa.array([b"" if variant is None else getattr(variant, part.name) for variant in parsed], part.type)
+        for part in VARIANT_FIELDS
+    ]
+    return pa.StructArray.from_arrays(
+        parts, fields=VARIANT_FIELDS, mask=pa.array([variant is None for variant in parsed], pa.bool_())
+    )
+
+
+def _variant(body: bytes | None) -> VariantVal | None:
+    """None for what is no JSON, or too deep or too large for a variant; and for what was erased from a lake."""
+    if body is None:
+        return None
+    try:
+        text = body.decode()
+        if "NaN" in text or "Infinity" in text:
+            json.loads(text, parse_constant=_no_json)
+        return VariantVal.parseJson(text)
+    except (ValueError, RecursionError, PySparkException):
+        return None
+
+
+def _no_json(constant: str) -> None:
+    """Python takes these numbers; JSON has none of them."""
+    raise ValueError(constant)
 
 
 def _state(raw: pa.RecordBatch, lane: Lane) -> pa.Array:

@@ -19,18 +19,19 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
-from angelhair.engine.store import Store
 from angelhair.errors import InvalidRequest
+from angelhair.spark import missing
+from angelhair.spark.choosing import chosen
 from angelhair.spark.columns import checked_names, raw_names, schema_of
-from angelhair.spark.looking import Looking
+from angelhair.spark.holding import NOTHING, Held
 from angelhair.spark.options import ReadOptions
-from angelhair.spark.planning import LaneShape, QueueShape, Run, cut, look
-from angelhair.spark.pruning import narrowed
-from angelhair.spark.reading.runs import read_run
-from angelhair.spark.refusals import DataLost
-from angelhair.spark.shaping import Lane, between_times, shaped
+from angelhair.spark.planning import LaneShape, QueueShape, Run, cut
+from angelhair.spark.points import Times
+from angelhair.spark.reading.runs import purged_below, read_run
+from angelhair.spark.shaping import Lane, as_asked, between_times, shaped
 from angelhair.spark.writing.options import WriteOptions
 
+ALWAYS = Times()
 
 class AngelhairDataSource(DataSource):
     takes_filters = False
@@ -89,11 +90,16 @@ def _narrowed(options: ReadOptions, schema: StructType) -> ReadOptions:
 class QueuePartition(InputPartition):
     """One run of buckets, with what its rows need to be understood. None of it is secret."""
 
-    def __init__(self, run: Run, lane: Lane, incarnation: str) -> None:
+    def __init__(
+        self, run: Run, lane: Lane, incarnation: str, files: tuple[str, ...] | None = None, window: Times = ALWAYS
+    ) -> None:
         super().__init__(run)
         self.run = run
         self.lane = lane
         self.incarnation = incarnation
+        self.files = files
+        """Of the lake; None: it is read from the queue."""
+        self.window = window
 
 
 class QueueReader(DataSourceReader):
@@ -102,24 +108,8 @@ class QueueReader(DataSourceReader):
         self._filters: list[Filter] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        options = self._options
-
-        async def between(store: Store) -> tuple[QueueShape, list[Run]]:
-            shape = await look(store, options.account, options.queue)
-            starts = await options.start.ids_in(store, shape, options.isolation, last=False)
-            ends = await options.end.ids_in(store, shape, options.isolation, last=True)
-            return shape, [
-                Run(
-                    lane.number,
-                    max(shape.start_of(lane), starts[lane.number]),
-                    min(shape.end_of(lane, options.isolation), ends[lane.number]),
-                )
-                for lane in shape.lanes
-            ]
-
-        with Looking(options.place) as looking:
-            shape, wanted = looking.run(between)
-        return planned(options, shape, narrowed(wanted, shape, self._filters))
+        choice = chosen(self._options, self._filters)
+        return planned(self._options, choice.shape, choice.runs, choice.held, choice.window)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, partition)
@@ -134,12 +124,17 @@ class FilteredReader(QueueReader):
         return self._filters
 
 
-def planned(options: ReadOptions, shape: QueueShape, wanted: Sequence[Run]) -> list[InputPartition]:
+def planned(
+    options: ReadOptions, shape: QueueShape, wanted: Sequence[Run], held: Held = NOTHING, window: Times = ALWAYS
+) -> list[InputPartition]:
     """Never an empty list: Spark would make a partition of its own of that, which nobody could read."""
     now_ms = SystemClock().now().wall_ms
     lanes = {lane.number: lane for lane in shape.lanes}
     runs = cut(wanted, shape.bucket_size, options.min_partitions, options.most_buckets) or [Run(0, 0, 0)]
-    return [QueuePartition(run, _lane(shape, lanes.get(run.lane), now_ms), shape.incarnation) for run in runs]
+    return [
+        QueuePartition(run, _lane(shape, lanes.get(run.lane), now_ms), shape.incarnation, held.files_of(run), window)
+        for run in runs
+    ]
 
 
 def _lane(shape: QueueShape, lane: LaneShape | None, now_ms: int) -> Lane:
@@ -149,21 +144,30 @@ def _lane(shape: QueueShape, lane: LaneShape | None, now_ms: int) -> Lane:
 
 
 def read_partition(options: ReadOptions, partition: Any) -> Iterator[pa.RecordBatch]:
+    if partition.run.end <= partition.run.first:
+        return iter(())
+    return _from_queue(options, partition) if partition.files is None else _from_lake(options, partition)
+
+
+def _from_lake(options: ReadOptions, partition: QueuePartition) -> Iterator[pa.RecordBatch]:
+    from angelhair.spark.reading import lake
+
+    run, names = partition.run, options.columns
+    for kept in lake.read(partition.files or (), partition.incarnation, run, names, options.times, partition.window):
+        yield as_asked(kept, names, options.payload, run.lane)
+
+
+def _from_queue(options: ReadOptions, partition: QueuePartition) -> Iterator[pa.RecordBatch]:
     run, lane = partition.run, partition.lane
-    if run.end <= run.first:
-        return
 
     def lost(floor: int) -> None:
         if options.fail_on_data_loss:
-            last = min(run.end, floor * lane.bucket_size) - 1
-            raise DataLost(
-                f"ids {run.first} to {last} of lane {run.lane} were dropped before they were read: the queue's "
-                "history is over for them (failOnDataLoss=false passes over what is gone)"
-            )
+            gone = run._replace(end=min(run.end, floor * lane.bucket_size))
+            raise missing.dropped(gone, purged_below(options.place, partition.incarnation, run.lane))
 
-    times = options.start.time_ms, options.end.time_ms
-    names = raw_names((*options.columns, "enqueued_at") if times != (None, None) else options.columns)
+    times = options.times
+    names = raw_names(options.columns if times == ALWAYS else (*options.columns, "enqueued_at"))
     for raw in read_run(options.place, partition.incarnation, lane.bucket_size, run, names, lane.now_ms, lost):
-        chosen = between_times(raw, *times)
-        if chosen.num_rows:
-            yield shaped(chosen, options.columns, options.payload, lane)
+        put_then = between_times(raw, *times)
+        if put_then.num_rows:
+            yield shaped(put_then, options.columns, options.payload, lane)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -22,8 +22,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from angelhair.clock import SystemClock
 from angelhair.engine import places
 from angelhair.engine.store import Span, Store
+from angelhair.spark import missing
+from angelhair.spark.lagging import lag
 from angelhair.spark.looking import Looking
 from angelhair.spark.options import ReadOptions
 from angelhair.spark.planning import QueueShape, Run, look
@@ -36,15 +39,28 @@ INCARNATION = "incarnation"
 SAMPLE_MESSAGES = 100
 """Whose size is taken for that of all, where a batch is limited in bytes."""
 
+LAG = "lag"
+"""Beside the latest offset in a query's progress, and nowhere else."""
+
 Offset = dict[str, Any]
+
+
+class _Seen(NamedTuple):
+    """How far the queue was at one look."""
+
+    end: Offset
+    """What may be read, by the isolation."""
+    next_ids: dict[str, int]
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._looking = Looking(options.place)
-        self._target: Offset | None = None
+        self._target: _Seen | None = None
         """Where a query with the trigger `availableNow` ends."""
+        self._taken: Offset | None = None
+        """Where the newest batch ends."""
         self._waiting_since: float | None = None
 
     # --- offsets ------------------------------------------------------------------------------------------------------
@@ -59,13 +75,24 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._looking.run(begin)
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        end = self._target or self._end()
-        waiting = {lane: max(0, end.get(lane, 0) - start.get(lane, 0)) for lane in _lanes(end)}
+        seen = self._target or self._seen()
+        self._same_queue(start, seen.end[INCARNATION])
+        begin = {lane: self._known(start.get(lane, 0), int(lane), seen.next_ids[lane]) for lane in _lanes(seen.end)}
+        waiting = {lane: max(0, seen.end[lane] - begin[lane]) for lane in begin}
+        self._taken = start
         if isinstance(limit, ReadMinRows) and self._target is None and self._wait_for(sum(waiting.values()), limit):
             return start
         most = self._most(start, limit)
         taken = waiting if most is None else shares(waiting, most)
-        return {INCARNATION: end[INCARNATION], **{lane: start.get(lane, 0) + taken[lane] for lane in waiting}}
+        ids = {lane: begin[lane] + taken[lane] for lane in waiting}
+        self._taken = {INCARNATION: seen.end[INCARNATION], **ids}
+        return self._taken
+
+    def _known(self, number: int, lane: int, next_id: int) -> int:
+        """Where a lane goes on. A store that was put back to an earlier state has never heard of some ids."""
+        if number > next_id and self._options.fail_on_data_loss:
+            raise missing.never_written(Run(lane, next_id, number))
+        return min(number, next_id)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         options = self._options
@@ -77,15 +104,33 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> Offset:  # noqa: N802
         """What there is, whatever a batch may take: the lag in a query's progress is the true one."""
-        return self._end()
+        options, taken = self._options, self._taken
+
+        async def report(store: Store) -> Offset:
+            shape = await look(store, options.account, options.queue)
+            latest = _seen_in(shape, options.isolation).end
+            if taken is None:
+                return latest
+            ids = {int(lane): taken[lane] for lane in _lanes(taken)}
+            behind = await lag(store, shape, options.isolation, ids, SystemClock().now().wall_ms)
+            return {**latest, LAG: {"name": options.progress_name, **behind}}
+
+        return self._looking.run(report)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = self._end()
+        self._target = self._seen()
 
-    def _end(self) -> Offset:
+    def _seen(self) -> _Seen:
         options = self._options
         shape = self._looking.run(lambda store: look(store, options.account, options.queue))
-        return _offset(shape, {lane.number: shape.end_of(lane, options.isolation) for lane in shape.lanes})
+        return _seen_in(shape, options.isolation)
+
+    def _same_queue(self, offset: Offset, incarnation: str) -> None:
+        if offset[INCARNATION] != incarnation:
+            raise DataLost(
+                f"the queue {self._options.queue} was deleted and made again: what this query has read was another "
+                "queue's. A new checkpoint begins with the queue that there is now"
+            )
 
     def _wait_for(self, waiting: int, limit: ReadMinRows) -> bool:
         """Whether it is better to wait for more; not for ever."""
@@ -129,11 +174,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         options = self._options
         shape = self._looking.run(lambda store: look(store, options.account, options.queue))
-        if end[INCARNATION] != shape.incarnation or start[INCARNATION] != shape.incarnation:
-            raise DataLost(
-                f"the queue {options.queue} was deleted and made again: what this query has read was another queue's. "
-                "A new checkpoint begins with the queue that there is now"
-            )
+        self._same_queue(start, shape.incarnation)
+        self._same_queue(end, shape.incarnation)
         wanted = [Run(int(lane), start.get(lane, 0), end[lane]) for lane in _lanes(end)]
         return planned(options, shape, [run for run in wanted if run.end > run.first])
 
@@ -149,6 +191,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _offset(shape: QueueShape, ids: dict[int, int]) -> Offset:
     return {INCARNATION: shape.incarnation, **{str(lane): number for lane, number in sorted(ids.items())}}
+
+
+def _seen_in(shape: QueueShape, isolation: str) -> _Seen:
+    end = _offset(shape, {lane.number: shape.end_of(lane, isolation) for lane in shape.lanes})
+    return _Seen(end, {str(lane.number): lane.next_id for lane in shape.lanes})
 
 
 def _lanes(offset: Offset) -> list[str]:

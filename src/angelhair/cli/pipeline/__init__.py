@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from angelhair.cli.parsers import add_group
-from angelhair.cli.pipeline import archive, load, retire
+from angelhair.cli.pipeline import archive, compact, erase, load, replay, retire
 
 
 def add_to(commands: Any) -> None:
@@ -14,5 +14,5 @@ def add_to(commands: Any) -> None:
         "Jobs on a queue's history. They read and write the store directly, beside the servers; each can be stopped at "
         "any point and run again.",
     )
-    for job in (archive, load, retire):
+    for job in (archive, compact, erase, load, replay, retire):
         job.add_to(verbs)

@@ -46,10 +46,10 @@ class Job:
 
 def add_job(
     verbs: Any, name: str, summary: str, description: str, examples: str, run: Callable[[argparse.Namespace], int],
-    lake: bool = True, spark: bool = True,
+    lake: bool = True, spark: bool = True, store: bool = True,
 ) -> argparse.ArgumentParser:
-    """`run` prints what came of it, and returns the exit code; it does its work in `working`. `lake`,
-    `spark`: whether it has to do with one."""
+    """`run` prints what came of it, and returns the exit code; it does its work in `working`, or in `on_lake` if it
+    needs no `store`. `lake`, `spark`, `store`: whether it has to do with one."""
 
     def checked(arguments: argparse.Namespace) -> int:
         try:
@@ -69,7 +69,8 @@ def add_job(
     if spark:
         parser.add_argument("--master", default=MASTER, metavar="URL", help=f"the Spark cluster (default: {MASTER})")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    add_settings_flags(parser, ["embedded", "cassandra"])
+    if store:
+        add_settings_flags(parser, ["embedded", "cassandra"])
     return parser
 
 
@@ -77,10 +78,32 @@ def add_job(
 def working(arguments: argparse.Namespace) -> Iterator[Job]:
     """A session for as long as the job takes. What is not there is said before one is started."""
     place = place_of(arguments)
-    lake = getattr(arguments, "lake", "")
+    with _session_of(arguments) as spark:
+        yield Job(spark, place, arguments.queue, lake_of(arguments))
+
+
+@contextmanager
+def on_lake(arguments: argparse.Namespace) -> Iterator[Job]:
+    """For a job that looks at the lake alone."""
+    from angelhair.spark.lakes import open_lake, table_place
+    from angelhair.spark.place import Place
+
+    open_lake(table_place(lake_of(arguments), arguments.queue))
+    with _session_of(arguments) as spark:
+        yield Job(spark, Place(), arguments.queue, lake_of(arguments))
+
+
+def lake_of(arguments: argparse.Namespace) -> str:
+    """Empty for a job that has to do with none."""
+    lake: str = getattr(arguments, "lake", "")
+    return lake if not lake or "://" in lake else str(Path(lake).absolute())
+
+
+@contextmanager
+def _session_of(arguments: argparse.Namespace) -> Iterator[SparkSession]:
     spark = _session(arguments.master)
     try:
-        yield Job(spark, place, arguments.queue, lake if not lake or "://" in lake else str(Path(lake).absolute()))
+        yield spark
     finally:
         spark.stop()
 

@@ -13,19 +13,19 @@ missing, and the next job raises them from what the lake says.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.identities import Identities
-from angelhair.spark.lake import Lake, LakeFile, table_place, told_apart
+from angelhair.spark.lakes import Lake, LakeFile, made_lake, open_lake, table_place
+from angelhair.spark.lakes.files import told_apart
 from angelhair.spark.looking import Looking
+from angelhair.spark.pipelines.tasks import in_tasks
 from angelhair.spark.pipelines.writing import Work, write_file
 from angelhair.spark.place import Place
 from angelhair.spark.planning import QueueShape, Run, cut, look
@@ -63,24 +63,34 @@ def quietly(_: str) -> None:
     """For who does not want to be told."""
 
 
+def never() -> bool:
+    """For who is not asked to stop."""
+    return False
+
+
 def archive(
     spark: SparkSession, place: Place, account: str, queue: str, lake: str, identities: Identities,
-    step: Step = quietly, most_buckets_a_commit: int = MOST_BUCKETS_A_COMMIT,
+    step: Step = quietly, most_buckets_a_commit: int = MOST_BUCKETS_A_COMMIT, lake_format: str | None = None,
+    stopping: Callable[[], bool] = never, sweeping: bool = True,
 ) -> Archived:
-    """All that is finished now. Raises `LakeMoved` when another job archives the same queue at the same time."""
+    """All that is finished now. Raises `LakeMoved` when another job archives the same queue at the same time.
+
+    `stopping`: asked before anything is written; a job that stops still tells the queue of what it has committed.
+    `sweeping`: also when nothing was committed; it costs a list of all files.
+    """
     table = table_place(lake, queue)
     done = Archived(queue, table)
     while True:
         step("plan")
         with Looking(place) as looking:
             shape = looking.run(lambda store: look(store, account, queue))
-        opened = Lake(table)
+        opened = made_lake(table, lake_format)
         wanted = planned(shape, opened, most_buckets_a_commit)
         step("plan done")
-        if not wanted:
+        if not wanted or stopping():
             break
         step("write")
-        files = written(spark, place, table, shape, wanted)
+        files = written(spark, place, opened, shape, wanted)
         told_apart(files)
         step("write done")
         step("commit")
@@ -93,7 +103,8 @@ def archive(
     done.marks = raise_marks(place, account, queue, shape, opened, identities)
     step("mark done")
     step("sweep")
-    done.swept = Lake(table).sweep(shape.incarnation, [lane.number for lane in shape.lanes])
+    if sweeping or done.files:
+        done.swept = open_lake(table).sweep(shape.incarnation, [lane.number for lane in shape.lanes])
     step("sweep done")
     return done
 
@@ -117,34 +128,27 @@ def planned(shape: QueueShape, lake: Lake, most_buckets: int) -> list[Run]:
     return wanted
 
 
-def written(spark: SparkSession, place: Place, table: str, shape: QueueShape, wanted: list[Run]) -> list[LakeFile]:
-    """By tasks, one file each; through a DataFrame, as that is what every kind of session has."""
+def written(spark: SparkSession, place: Place, lake: Lake, shape: QueueShape, wanted: list[Run]) -> list[LakeFile]:
+    """By tasks, one file each."""
     now_ms = SystemClock().now().wall_ms
     purged = {lane.number: lane.purged for lane in shape.lanes}
-    runs = cut(wanted, shape.bucket_size, 2, MOST_BUCKETS_A_FILE)
-    works = [
-        Work(
-            place, table, shape.incarnation,
-            Lane(run.lane, shape.bucket_size, purged[run.lane], shape.retention_ms, now_ms), run,
-        )
-        for run in runs
-    ]
-    frame = spark.createDataFrame([(pickle.dumps(work),) for work in works], "work binary")
-    answers = frame.repartition(len(works)).mapInArrow(_write_all, "file binary").collect()
-    return [pickle.loads(bytes(answer.file)) for answer in answers]
-
-
-def _write_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        files = [pickle.dumps(write_file(pickle.loads(work))) for work in batch.column("work").to_pylist()]
-        yield pa.RecordBatch.from_pydict({"file": pa.array(files, pa.binary())})
+    return in_tasks(
+        spark, write_file,
+        [
+            Work(
+                place, lake.place, shape.incarnation,
+                Lane(run.lane, shape.bucket_size, purged[run.lane], shape.retention_ms, now_ms), run, lake.lane_inside,
+            )
+            for run in cut(wanted, shape.bucket_size, 2, MOST_BUCKETS_A_FILE)
+        ],
+    )
 
 
 def raise_marks(
     place: Place, account: str, queue: str, shape: QueueShape, lake: Lake, identities: Identities
 ) -> dict[int, int]:
     """The queue's archive marks follow the lake, also when an earlier job ended before it could raise them."""
-    lake = Lake(lake.place)
+    lake = open_lake(lake.place)
     ends = {lane.number: lake.archived(shape.incarnation, lane.number) for lane in shape.lanes}
     with Looking(place, changing=True) as looking:
         return looking.run(lambda store: _raise_marks(Engine(store, identities, SystemClock()), account, queue, ends))

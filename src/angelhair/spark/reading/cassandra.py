@@ -30,7 +30,7 @@ BUCKETS_AHEAD = 3
 
 PAGE_ROWS = 5_000
 
-FLOOR = "SELECT value FROM pointers WHERE partition = ? AND key = 'floor'"
+MARK = "SELECT value FROM pointers WHERE partition = ? AND key = ?"
 
 
 class _Asked(NamedTuple):
@@ -63,7 +63,7 @@ def read(
         batch = _joined(_columns(bodies, body_names), known, names)
         for following in islice(buckets, 1):
             asked.append(ask(following))
-        floor = _floor(session, pointers)
+        floor = _mark(session, pointers, "floor")
         if bucket < floor:
             lost(floor)
         elif batch.num_rows:
@@ -106,8 +106,12 @@ def _positions(known: pa.Array, wanted: pa.Array) -> pa.Array:
     return pa.array(positions, mask=~there)
 
 
-def _floor(session: Session, partition: str) -> int:
-    row = session.execute(_prepared(session, FLOOR), (partition,), execution_profile=READ).one()
+def purged_below(place: Place, incarnation: str, lane: int) -> int:
+    return _mark(_session(place), places.pointers(incarnation, lane).key, "purged")
+
+
+def _mark(session: Session, partition: str, name: str) -> int:
+    row = session.execute(_prepared(session, MARK), (partition, name), execution_profile=READ).one()
     return 0 if row is None or row[0] is None else int(row[0])
 
 

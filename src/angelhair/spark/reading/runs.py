@@ -24,3 +24,14 @@ def read_run(
     from angelhair.spark.reading import cassandra
 
     return cassandra.read(place, incarnation, bucket_size, run, names, lost)
+
+
+def purged_below(place: Place, incarnation: str, lane: int) -> int:
+    """The lane's purge mark as it is now, read as the messages are."""
+    if place.path is not None:
+        from angelhair.spark.reading import sqlite
+
+        return sqlite.purged_below(place.path, incarnation, lane)
+    from angelhair.spark.reading import cassandra
+
+    return cassandra.purged_below(place, incarnation, lane)

@@ -35,7 +35,7 @@ def read(
     schema = pa.schema([RAW.field(name) for name in names])
     with dbapi.connect(f"file:{quote(path)}?mode=ro") as connection, connection.cursor() as cursor:
         cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
-        floor = _floor(cursor, places.pointers(incarnation, run.lane).key)
+        floor = _mark(cursor, places.pointers(incarnation, run.lane).key, "floor")
         buckets = run.buckets(bucket_size)
         if floor > buckets.start:
             lost(floor)
@@ -56,8 +56,13 @@ def _check_alone(path: str) -> None:
         raise StoreRefused("this process has the file open by another SQLite; read it from another process")
 
 
-def _floor(cursor: dbapi.Cursor, partition: str) -> int:
-    cursor.execute(f"SELECT value FROM pointers WHERE {PARTITION}=? AND {KEY}='floor'", [partition])
+def purged_below(path: str, incarnation: str, lane: int) -> int:
+    with dbapi.connect(f"file:{quote(path)}?mode=ro") as connection, connection.cursor() as cursor:
+        return _mark(cursor, places.pointers(incarnation, lane).key, "purged")
+
+
+def _mark(cursor: dbapi.Cursor, partition: str, name: str) -> int:
+    cursor.execute(f"SELECT value FROM pointers WHERE {PARTITION}=? AND {KEY}=?", [partition, name])
     found = cursor.fetchone()
     return 0 if found is None else int(found[0])
 

@@ -1,0 +1,28 @@
+"""Work that is handed to tasks and answered by them, one piece each."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+W = TypeVar("W")
+R = TypeVar("R")
+
+
+def in_tasks(spark: SparkSession, do: Callable[[W], R], works: Sequence[W]) -> list[R]:
+    """The answers, in any order. Through a DataFrame, as that is what every kind of session has."""
+    if not works:
+        return []
+
+    def do_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            answers = [pickle.dumps(do(pickle.loads(work))) for work in batch.column("work").to_pylist()]
+            yield pa.RecordBatch.from_pydict({"answer": pa.array(answers, pa.binary())})
+
+    frame = spark.createDataFrame([(pickle.dumps(work),) for work in works], "work binary")
+    answers = frame.repartition(len(works)).mapInArrow(do_all, "answer binary").collect()
+    return [pickle.loads(bytes(answer.answer)) for answer in answers]

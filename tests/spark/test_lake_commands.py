@@ -1,0 +1,82 @@
+"""`angelhair pipeline` on a lake, from the words of a command to what it prints; in the session of the tests."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from angelhair.cli.main import main
+from angelhair.cli.pipeline import archive, jobs
+from angelhair.model import NewMessage
+from angelhair.settings import ACCOUNT
+from angelhair.spark.lakes import FORMATS, open_lake
+from tests.spark.lakes import rows_in
+from tests.spark.live import QUICK, on_file
+
+
+@pytest.fixture
+def session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def session_of(_: argparse.Namespace) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(jobs, "_session_of", session_of)
+
+
+@pytest.mark.usefixtures("session")
+def test_archive_compact_and_erase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, lake = tmp_path / "data", tmp_path / "lake"
+    data.mkdir()
+
+    def run(job: str, *words: str, store: bool = True) -> tuple[int, str, str]:
+        where = ["--data", str(data)] if store else []
+        code = main(["pipeline", job, "--queue", queue, "--lake", str(lake), *where, *words])
+        out, complaint = capsys.readouterr()
+        return code, out, complaint
+
+    with on_file(data) as live:
+        queue = live.create(**QUICK, archive=True)
+        live.put(queue, [NewMessage(b"secret %d" % number, '{"name": "somebody"}') for number in range(45)])
+        live.drain(queue, 45)
+        live.work_until(queue, "repair", 4)
+        code, _, complaint = run("compact", store=False)
+        assert (code, complaint) == (1, f"angelhair pipeline compact: there is no lake at {lake}/{queue}\n")
+        assert run("archive", "--format", "parquet")[0] == 0
+        assert open_lake(f"{lake}/{queue}").format == "parquet"
+        code, _, complaint = run("archive", "--format", "delta")
+        assert code == 1 and "is of the format parquet, which --format delta does not change" in complaint
+
+        code, out, _ = run("compact", "--vacuum-after", "0", "--json", store=False)
+        told = json.loads(out)
+        assert code == 0
+        assert {name: told[name] for name in ("joined", "files", "messages", "vacuumed")} == {
+            "joined": 2, "files": 1, "messages": 40, "vacuumed": 2,
+        }
+        code, out, _ = run("compact", store=False)
+        assert (code, out) == (0, f"0 files with 0 messages became 0 in {lake}/{queue}; 0 that nobody needs went\n")
+
+        code, out, _ = run("erase", "--id", "0-17", "--id", "0-3", "--json")
+        told = json.loads(out)
+        assert (code, told["erased"], told["files"], told["deleted"]) == (0, ["0-3", "0-17"], 1, 1)
+        code, out, _ = run("erase", "--id", "0-17")
+        assert code == 0 and out.startswith("0 messages erased") and "1 had been before" in out
+        assert "what the queue itself still has of them goes when it drops their buckets" in out
+        code, _, complaint = run("erase", "--id", "0-41")
+        assert code == 1 and "0-41 is not in the lake" in complaint and len(complaint.splitlines()) == 1
+        code, _, complaint = run("erase", "--id", "seventeen")
+        assert code == 1 and "is not a message id such as '0-17'" in complaint
+        # The lake outlives its queue, and so does the right to be forgotten.
+        live.run(live.engine.delete_queue(ACCOUNT, queue))
+        assert json.loads(run("erase", "--id", "0-20", "--json")[1])["erased"] == ["0-20"]
+    rows = {row["number"]: row for row in rows_in(f"{lake}/{queue}").to_pylist()}
+    assert {number for number, row in rows.items() if row["body"] is None} == {3, 17, 20}
+
+
+def test_the_formats_are_those_of_the_lake() -> None:
+    assert tuple(FORMATS) == archive.FORMATS
