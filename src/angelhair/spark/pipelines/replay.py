@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from angelhair.errors import InvalidRequest
-from angelhair.spark.lakes.files import folder_of
+from angelhair.spark.lakes import folder_of, format_at, table_place
 from angelhair.spark.looking import Looking
 from angelhair.spark.pipelines.archive import Step, quietly
 from angelhair.spark.place import Place
@@ -100,9 +100,11 @@ def _chosen(
     spark: SparkSession, place: Place, account: str, lake: str, asked: Asked, ends: dict[str, int]
 ) -> DataFrame:
     options = {
-        **place.as_options(), "account": account, "queue": asked.queue, "lake": lake, "isolation": FINAL,
-        "start": asked.start, "end": json.dumps(ends),
+        **place.as_options(), "account": account, "queue": asked.queue, "isolation": FINAL, "start": asked.start,
+        "end": json.dumps(ends),
     }
+    if format_at(table_place(lake, asked.queue)) is not None:
+        options["lake"] = lake
     found = spark.read.format("angelhair").options(**options).load()
     if asked.end != "latest":
         found = found.where(_before(asked.end))
