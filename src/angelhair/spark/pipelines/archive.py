@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
 from angelhair.engine.identities import Identities
-from angelhair.spark.lakes import Lake, LakeFile, made_lake, open_lake, table_place
+from angelhair.spark.lakes import Lake, LakeFile, format_at, made_lake, open_lake, table_place
 from angelhair.spark.lakes.files import told_apart
 from angelhair.spark.looking import Looking
 from angelhair.spark.pipelines.tasks import in_tasks
@@ -158,3 +158,28 @@ async def _raise_marks(engine: Engine, account: str, queue: str, ends: dict[int,
     return {
         lane: await engine.archived_up_to(account, queue, lane, end) for lane, end in ends.items() if end is not None
     }
+
+
+@dataclass
+class Rehearsed:
+    """What a job would do now."""
+
+    queue: str
+    lake: str
+    buckets: dict[int, int] = field(default_factory=dict)
+    """By lane: finished, and not in the lake."""
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def rehearsed(place: Place, account: str, queue: str, lake: str) -> Rehearsed:
+    table = table_place(lake, queue)
+    with Looking(place) as looking:
+        shape = looking.run(lambda store: look(store, account, queue))
+    opened = None if format_at(table) is None else open_lake(table)
+    buckets = {}
+    for lane in shape.lanes:
+        archived = None if opened is None else opened.archived(shape.incarnation, lane.number)
+        buckets[lane.number] = max(0, lane.repair - (lane.floor if archived is None else archived))
+    return Rehearsed(queue, table, buckets)
