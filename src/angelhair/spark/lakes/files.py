@@ -46,6 +46,9 @@ ARCHIVED, JOINED, ERASED = "", ".joined", ".erased"
 
 BUCKET_DIGITS = 15
 
+MOST_NUMBER = 2**63 - 1
+"""The last id of a file that does not tell: any may be in it."""
+
 _NAME = re.compile(
     r"lane=(?P<lane>\d+)/(?P<incarnation>[^/-]+)-(?P<first>\d+)-(?P<end>\d+)(-[0-9a-f]+)?(?P<made>\.[a-z]+)?\.parquet$"
 )
