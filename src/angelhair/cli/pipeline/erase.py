@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"{counted(len(done.erased), 'message')} erased from {done.lake}; {len(done.already):,} had been before, "
         f"{len(done.absent):,} were never there; {counted(done.deleted, 'file')} with what they said went"
     )
+    if done.deleted:
+        print("older versions of the table can no longer be read where they need those files")
     print("what the queue itself still has of them goes when it drops their buckets, behind the archive mark")
     return DONE
 
