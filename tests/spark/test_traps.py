@@ -54,7 +54,7 @@ def test_trap_2_only_the_columns_of_the_schema_are_read(live: Live) -> None:
     assert not {"body", "changed_body", "attributes"}.intersection(raw_names(("id", "state", "enqueued_at")))
     queue = live.create(bucket_size=10)
     live.put(queue, [NewMessage(b"x")] * 5)
-    source = FilteringDataSource({**live.options, "queue": queue})
+    source = FilteringDataSource({name.lower(): value for name, value in {**live.options, "queue": queue}.items()})
     reader = source.reader(schema_of(("state", "number"), "binary"))
     (schema,) = elsewhere(schemas_read, reader, reader.partitions()[0])
     assert schema.names == ["state", "number"]
