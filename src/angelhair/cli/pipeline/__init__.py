@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from angelhair.cli.parsers import add_group
-from angelhair.cli.pipeline import archive, audit
+from angelhair.cli.pipeline import archive, audit, insight
 
 
 def add_to(commands: Any) -> None:
     verbs = add_group(
-        commands, "pipeline", "archive and audit a queue's history, on Spark",
+        commands, "pipeline", "archive, audit and chart a queue's history, on Spark",
         "Jobs on a queue's history. They read and write the store directly, beside the servers; each can be stopped at "
         "any point and run again.",
     )
-    for job in (archive, audit):
+    for job in (archive, audit, insight):
         job.add_to(verbs)
