@@ -25,6 +25,7 @@ from angelhair.spark.pipelines.audit import Audited, audit, evidence
 from angelhair.spark.pipelines.audit.accounting import LINES_DDL, LaneFacts, Short, account_piece
 from angelhair.spark.pipelines.audit.evidence import PIECE_IDS
 from angelhair.spark.pipelines.audit.lines import joined, said
+from angelhair.spark.pipelines.audit.words import FINDINGS
 from angelhair.spark.place import Place
 from tests.queues import Identities
 from tests.spark.live import QUICK, Live
@@ -304,8 +305,8 @@ def test_bitmaps_tell_pieces_apart_and_rows_that_are_there_twice(spark: SparkSes
         counted,
         spark.createDataFrame(
             [
-                (0, 0, "acked", 2, 2, 2, 1, 0, 0), (0, 1, "acked", 1, 1, 0, 0, 0, 0),
-                (0, 1, "waiting", 1, 1, 0, 0, 0, 0), (1, 0, "waiting", 1, 1, 0, 0, 1, 0),
+                (0, 0, "acked", 2, 2, 2, 1, 0, None), (0, 1, "acked", 1, 1, 0, 0, 0, None),
+                (0, 1, "waiting", 1, 1, 0, 0, 0, None), (1, 0, "waiting", 1, 1, 0, 0, 1, None),
             ],
             wanted,
         ),
@@ -350,3 +351,9 @@ def test_what_a_short_file_has_lost_is_known_by_name_only_if_it_was_full(exact: 
         *sorted([("account", word, 20, 29), ("account", "void", 10, 19), ("account", "void", 30, 99)]),
         ("finding", word, 20, 29),
     ]
+
+
+def test_the_page_says_what_can_be_found() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    for word, says in FINDINGS.items():
+        assert f"| {word} | {says[0].upper()}{says[1:]}" in page

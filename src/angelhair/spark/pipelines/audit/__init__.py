@@ -10,7 +10,8 @@
 
 A queue goes on while it is audited, so the order matters. A state row is made for a body that is there: states are read
 before bodies. What is dropped meanwhile must be in the lake by then: the lake is read after the queue, and the floor in
-between. Nothing is changed anywhere.
+between. What the lake says that it has, it must have: how far it is, is read before its files are. Nothing is changed
+anywhere.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from angelhair.spark.history import lake_ends, lake_files, lake_table, queue_table
+from angelhair.spark.history import FileTold, lake_ends, lake_files, lake_table, queue_table
 from angelhair.spark.lake import table_place
 from angelhair.spark.looking import Looking
 from angelhair.spark.pipelines.audit import bodies, evidence
@@ -30,11 +31,15 @@ from angelhair.spark.pipelines.audit.lines import joined, said
 from angelhair.spark.pipelines.audit.report import Audited
 from angelhair.spark.pipelines.audit.states import state_ids
 from angelhair.spark.pipelines.audit.subject import Subject, survey
+from angelhair.spark.pipelines.shuffling import shuffling
 from angelhair.spark.place import Place
 
 __all__ = ["STEPS", "Audited", "audit"]
 
 STEPS = ("look", "files", "states", "queue", "lake", "bodies", "compare")
+
+PIECES_A_PARTITION = 200
+"""Of a shuffle. A piece is a few bitmaps of 4 KiB for every word that is in it."""
 
 CHECKSUM = "checksum"
 """A column of the lake, where it has one: the CRC-32 of the body as it was archived."""
@@ -67,8 +72,14 @@ class _Audit:
     def _audited(self, out: str | None) -> Audited:
         self._step("look")
         subject = self._survey()
+        pieces = sum(lane.next_id for lane in subject.shape.lanes) // evidence.PIECE_IDS
+        with shuffling(self._spark, pieces // PIECES_A_PARTITION):
+            return self._compared(subject, out)
+
+    def _compared(self, subject: Subject, out: str | None) -> Audited:
         self._step("files")
-        damages = damaged_files(self._spark, lake_files(self._table))
+        files = lake_files(self._table)
+        damages = damaged_files(self._spark, files)
         self._step("states")
         states = self._keep(
             evidence.bare_pieces(
@@ -80,8 +91,10 @@ class _Audit:
         queue_pieces = self._keep(self._queue_pieces(subject, in_queue))
         floors = {lane.number: lane.floor for lane in self._survey().shape.lanes}
         self._step("lake")
+        numbers = sorted({lane.number for lane in subject.shape.lanes} | {file.lane for file in files})
+        ends = lake_ends(self._table, subject.shape.incarnation, numbers)
         in_lake, lake_pieces, damages = self._lake_pieces(subject, damages)
-        lanes = self._lanes(subject, floors, damages)
+        lanes = self._lanes(subject, floors, ends, files, damages)
         found = [self._doubled(in_queue.withColumn("file", f.lit("")), queue_pieces)]
         if in_lake is not None and lake_pieces is not None:
             found.append(self._doubled(in_lake.withColumn("file", f.col("_metadata.file_path")), lake_pieces))
@@ -163,15 +176,16 @@ class _Audit:
             messages, evidence.LAKE, subject.most_deliveries, subject.judged_since_ms, f.lit(True), damaged
         )
 
-    def _lanes(self, subject: Subject, floors: dict[int, int], damages: list[Damage]) -> dict[int, LaneFacts]:
+    @staticmethod
+    def _lanes(
+        subject: Subject, floors: dict[int, int], ends: dict[int, int], files: list[FileTold], damages: list[Damage]
+    ) -> dict[int, LaneFacts]:
         """Also lanes that the queue has no more: all that is left of them is in the lake."""
         shape = subject.shape
-        files = [file for file in lake_files(self._table) if may_be_of(file, shape.incarnation)]
+        files = [file for file in files if may_be_of(file, shape.incarnation)]
         known = {lane.number: lane for lane in shape.lanes}
-        numbers = sorted(known.keys() | {file.lane for file in files})
-        ends = lake_ends(self._table, shape.incarnation, numbers)
         lanes = {}
-        for number in numbers:
+        for number in sorted(known.keys() | ends.keys()):
             told = [file.first for file in files if file.lane == number and file.first is not None]
             end = ends.get(number, 0) * shape.bucket_size
             first = min(told, default=end) // shape.bucket_size * shape.bucket_size

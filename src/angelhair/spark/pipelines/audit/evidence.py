@@ -33,9 +33,8 @@ def pieces_of(
     `since_ms`: what was put before is not judged by settings that are younger. `finished`: whether the row's bucket is.
     """
     judged = f.unix_millis("enqueued_at") >= since_ms
-    never = f.lit(False)
-    often = never if most_deliveries is None else (f.col("deliveries") > most_deliveries) & judged
-    passed = never if finished is None else finished & f.col("state").isin(*UNSETTLED) & judged
+    often = None if most_deliveries is None else (f.col("deliveries") > most_deliveries) & judged
+    passed = None if finished is None else finished & f.col("state").isin(*UNSETTLED) & judged
     return (
         messages.groupBy("lane", _piece().alias("piece"), f.col("state").alias("word"))
         .agg(
@@ -44,7 +43,7 @@ def pieces_of(
             _bitmap(f.col("deliveries") > 0).alias("delivered"),
             _bitmap(often).alias("redelivered"),
             _bitmap(passed).alias("passed"),
-            _bitmap(never if damaged is None else damaged).alias("damaged"),
+            _bitmap(damaged).alias("damaged"),
         )
         .select("lane", "piece", f.lit(source).alias("source"), "word", "rows", *BITMAPS)
     )
@@ -93,8 +92,10 @@ def _piece() -> Column:
     return f.bitmap_bucket_number(f.col("number") + 1) - 1
 
 
-def _bitmap(wanted: Column) -> Column:
-    """Of the rows for which it is so; positions that are null are left out."""
+def _bitmap(wanted: Column | None) -> Column:
+    """Of the rows for which it is so; positions that are null are left out. None: nobody asks."""
+    if wanted is None:
+        return f.lit(None).cast("binary")
     return f.bitmap_construct_agg(f.when(wanted, f.bitmap_bit_position(f.col("number") + 1)))
 
 

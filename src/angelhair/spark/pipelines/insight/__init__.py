@@ -26,6 +26,7 @@ from angelhair.spark.pipelines.insight.batches import Batch, Batches
 from angelhair.spark.pipelines.insight.messages import Source, messages, planned, unfinished
 from angelhair.spark.pipelines.insight.summary import Summary, summed_up
 from angelhair.spark.pipelines.report.page import page
+from angelhair.spark.pipelines.shuffling import shuffling
 from angelhair.spark.place import Place
 from angelhair.spark.planning import look
 
@@ -35,6 +36,9 @@ STEPS = ("look", "count", "commit", "report")
 
 MOST_BUCKETS_A_BATCH = 10_000
 """Some ten million messages: what is done again at most when a job ends half way."""
+
+BUCKETS_A_PARTITION = 500
+"""Of a shuffle: what is shuffled are sums of many messages."""
 
 Step = Callable[[str], None]
 
@@ -95,7 +99,9 @@ def insight(
         if not lanes:
             break
         step("count")
-        batch = _counted(source, made, made.next(lanes), wanted)
+        buckets = sum(end - first for first, end in lanes.values())
+        with shuffling(spark, buckets // BUCKETS_A_PARTITION):
+            batch = _counted(source, made, made.next(lanes), wanted)
         step("commit")
         made.commit(batch)
         done.swept += made.sweep()
@@ -104,7 +110,8 @@ def insight(
         for lane, (first, end) in lanes.items():
             done.buckets[lane] = (done.buckets.get(lane, (first, end))[0], end)
     step("report")
-    done.summary = _summary(source, made, wanted)
+    with shuffling(spark, len(made.made)):
+        done.summary = _summary(source, made, wanted)
     done.page = wanted.page or f"{made.place}/report.html"
     filesystem, path = folder_of(done.page)
     if "/" in path:
