@@ -1,0 +1,50 @@
+"""`angelhair pipeline audit` and `insight`, as processes: what they print, what they leave, how they end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from angelhair.engine import places
+from angelhair.engine.store import Change, RowChange, Span
+from angelhair.model import NewMessage
+from angelhair.settings import ACCOUNT
+from tests.spark.live import QUICK, on_file
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "angelhair", "pipeline", *arguments],
+        capture_output=True, text=True, check=False, timeout=240,
+    )
+
+
+def test_audit_ends_with_1_when_it_finds_something_and_insight_leaves_a_page(tmp_path: Path) -> None:
+    data, lake, page = tmp_path / "data", tmp_path / "lake", tmp_path / "page.html"
+    data.mkdir()
+    with on_file(data) as live:
+        queue = live.create(**QUICK)
+        live.put(queue, [NewMessage(b'{"n": 1}') for _ in range(45)])
+        live.drain(queue, 45)
+        live.work_until(queue, "repair", 4)
+        (found,) = live.run(live.store.read([Span(places.account_queues(ACCOUNT), queue, queue)]))
+        states = places.states(str(found.rows[0].values["incarnation"]), 0, 1)
+        live.run(live.store.change([Change(states, [RowChange(17, {}, {"settled": None, "visible_at": 0})])]))
+    where = ("--queue", queue, "--lake", str(lake), "--data", str(data), "--master", "local[2]")
+
+    ran = command("audit", *where)
+    assert ran.returncode == 1, ran.stderr
+    lines = ran.stdout.splitlines()
+    assert lines == [
+        "0\tacked\t44\t0-0..0-16, 0-18..0-44", "0\twaiting\t1\t0-17", "passed over: 1 message of lane 0: 0-17",
+    ]
+    assert not lake.exists()
+
+    ran = command("insight", *where, "--field", "n", "--page", str(page), "--json")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["messages"], told["buckets"], told["page"]) == (40, {"0": [0, 4]}, str(page))
+    assert (told["summary"]["totals"]["came"], told["summary"]["values"]) == (45, {"field n": [["1", 45]]})
+    assert queue in page.read_text()
