@@ -48,3 +48,42 @@ def test_audit_ends_with_1_when_it_finds_something_and_insight_leaves_a_page(tmp
     assert (told["messages"], told["buckets"], told["page"]) == (40, {"0": [0, 4]}, str(page))
     assert (told["summary"]["totals"]["came"], told["summary"]["values"]) == (45, {"field n": [["1", 45]]})
     assert queue in page.read_text()
+
+
+def test_the_whole_pipeline_runs_and_stops_before_it_drops_what_is_damaged(tmp_path: Path) -> None:
+    data, lake = tmp_path / "data", tmp_path / "lake"
+    data.mkdir()
+    with on_file(data) as live:
+        queue = live.create(**QUICK, archive=True, history_ms=0)
+        live.put(queue, [NewMessage(b"%d" % number) for number in range(45)])
+        live.drain(queue, 45)
+        live.work_until(queue, "repair", 4)
+    where = ("--queue", queue, "--lake", str(lake), "--data", str(data), "--master", "local[2]", "--json")
+
+    ran = command("run", *where, "--dry-run")
+    assert ran.returncode == 0, ran.stderr
+    told = {stage["name"]: stage for stage in json.loads(ran.stdout)["stages"]}
+    assert {stage["status"] for stage in told.values()} == {"planned"}
+    assert told["archive"]["report"]["buckets"] == {"0": 4}
+    assert not lake.exists()
+
+    ran = command("run", *where)
+    assert ran.returncode == 0, ran.stderr
+    report = json.loads(ran.stdout)
+    told = {stage["name"]: stage["report"] for stage in report["stages"]}
+    assert list(told) == ["archive", "audit", "insight", "retire"]
+    assert (told["archive"]["messages"], told["insight"]["messages"], told["retire"]["went"]) == (40, 40, {"0": 4})
+    assert json.loads(Path(report["report"]).read_text())["clean"]
+
+    # One file of the lake is gone: nothing more is dropped.
+    next(lake.rglob(f"{queue}/lane=0/*.parquet")).unlink()
+    with on_file(data) as live:
+        live.put(queue, [NewMessage(b"%d" % number) for number in range(10)])
+        live.drain(queue, 10)
+        live.work_until(queue, "repair", 5)
+    ran = command("run", *where, "--only", "archive,audit,retire")
+    assert ran.returncode == 1, ran.stderr
+    stages = [(stage["name"], stage["status"]) for stage in json.loads(ran.stdout)["stages"]]
+    assert stages == [("archive", "done"), ("audit", "found"), ("retire", "skipped")]
+    with on_file(data) as live:
+        assert live.run(live.engine.marks(ACCOUNT, queue))[0].floor == 4
