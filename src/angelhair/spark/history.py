@@ -5,6 +5,7 @@ The one place that knows how a lake is read; whoever looks at a queue's history 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from angelhair.spark.lake import Lake
 from angelhair.spark.place import Place
+
+_OF_AN_INCARNATION = re.compile(r"(?:^|/)(?P<incarnation>[^/-]+)-\d+-\d+\.parquet$")
 
 
 def queue_table(
@@ -50,6 +53,8 @@ class FileTold(NamedTuple):
     first: int | None
     last: int | None
     """Its ids, where they were told."""
+    incarnation: str | None
+    """Whose rows it holds, by its name; None of a file that was rewritten since, which may hold any."""
 
 
 def lake_files(place: str) -> list[FileTold]:
@@ -63,9 +68,14 @@ def lake_files(place: str) -> list[FileTold]:
     ]
     root = table.table_uri.rstrip("/")
     return [
-        FileTold(_plain(f"{root}/{unquote(path)}"), int(lane), rows, first, last)
+        FileTold(_plain(f"{root}/{unquote(path)}"), int(lane), rows, first, last, _incarnation_in(path))
         for path, lane, rows, first, last in zip(*told, strict=True)
     ]
+
+
+def _incarnation_in(path: str) -> str | None:
+    named = _OF_AN_INCARNATION.search(path)
+    return None if named is None else named["incarnation"]
 
 
 def _plain(uri: str) -> str:

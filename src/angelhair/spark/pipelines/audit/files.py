@@ -5,8 +5,6 @@ Only what is wrong comes back to the driver. What a file has lost is told by the
 
 from __future__ import annotations
 
-import posixpath
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,8 +19,6 @@ from angelhair.spark.pipelines.audit.accounting import Short
 FILES_A_TASK = 50
 PROBLEMS_DDL = "uri string, problem string, rows bigint"
 PROBLEMS = pa.schema([("uri", pa.string()), ("problem", pa.string()), ("rows", pa.int64())])
-
-_OF_AN_INCARNATION = re.compile(r"(?P<incarnation>[^/-]+)-\d+-\d+\.parquet$")
 
 
 class Damage(NamedTuple):
@@ -44,6 +40,10 @@ def damaged_files(spark: SparkSession, files: Sequence[FileTold], whole: bool = 
     if not files:
         return []
     told = {file.uri: file for file in files}
+    if len(files) <= FILES_A_TASK and not whole:
+        # A few footers are read here, before a task would have begun.
+        here = [_problem(file.uri, file.rows, whole) for file in files]
+        return [Damage(told[row["uri"]], row["problem"], row["rows"]) for row in here if row is not None]
     frame = spark.createDataFrame([(file.uri, file.rows) for file in files], "uri string, rows bigint")
     tasks = -(-len(files) // FILES_A_TASK)
 
@@ -56,7 +56,7 @@ def damaged_files(spark: SparkSession, files: Sequence[FileTold], whole: bool = 
     return [Damage(told[row.uri], row.problem, row.rows) for row in sorted(found, key=lambda row: row.uri)]
 
 
-def _problem(uri: str, told: int | None, whole: bool) -> dict[str, object] | None:
+def _problem(uri: str, told: int | None, whole: bool) -> dict[str, Any] | None:
     filesystem, path = folder_of(uri)
     try:
         with pq.ParquetFile(filesystem.open_input_file(path)) as file:
@@ -74,9 +74,8 @@ def _problem(uri: str, told: int | None, whole: bool) -> dict[str, object] | Non
 
 
 def may_be_of(told: FileTold, incarnation: str) -> bool:
-    """Whether a file can hold rows of this incarnation, by its name; one that was rewritten since may hold any."""
-    named = _OF_AN_INCARNATION.search(posixpath.basename(told.uri))
-    return named is None or named["incarnation"] == incarnation
+    """Whether a file can hold rows of this incarnation."""
+    return told.incarnation is None or told.incarnation == incarnation
 
 
 def short_of(damages: Sequence[Damage], lane: int, incarnation: str) -> tuple[Short, ...]:
