@@ -46,6 +46,8 @@ class FileTold(NamedTuple):
     first: int | None
     last: int | None
     """Its ids, where they were told."""
+    incarnation: str | None
+    """Whose rows it holds, by its name; None of a file that was rewritten since, which may hold any."""
 
 
 def lake_files(place: str) -> list[FileTold]:
@@ -53,6 +55,9 @@ def lake_files(place: str) -> list[FileTold]:
         return []
     root = place.rstrip("/")
     return [
-        FileTold(f"{root}/{file.path}", file.lane, file.rows, file.first, file.last)
+        FileTold(
+            f"{root}/{file.path}", file.lane, file.rows, file.first, file.last,
+            None if file.name is None else file.name.incarnation or None,
+        )
         for file in open_lake(place).held()
     ]

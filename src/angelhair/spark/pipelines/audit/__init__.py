@@ -17,6 +17,7 @@ anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -95,11 +96,13 @@ class _Audit:
         ends = lake_ends(self._table, subject.shape.incarnation, numbers)
         in_lake, lake_pieces, damages = self._lake_pieces(subject, damages)
         lanes = self._lanes(subject, floors, ends, files, damages)
-        found = [self._doubled(in_queue.withColumn("file", f.lit("")), queue_pieces)]
-        if in_lake is not None and lake_pieces is not None:
-            found.append(self._doubled(in_lake.withColumn("file", f.col("_metadata.file_path")), lake_pieces))
+        tables = {evidence.QUEUE: in_queue.withColumn("file", f.lit(""))}
+        if in_lake is not None:
+            tables[evidence.LAKE] = in_lake.withColumn("file", f.col("_metadata.file_path"))
+        found = self._doubled(tables, [pieces for pieces in (queue_pieces, lake_pieces) if pieces is not None])
+        if in_lake is not None:
             self._step("bodies")
-            found.append(self._corrupted(subject, lanes, in_lake))
+            found += self._corrupted(subject, lanes, in_lake)
         self._step("compare")
         everything = evidence.all_pieces(self._spark, [(lane.number, lane.next_id) for lane in lanes.values()])
         for pieces in (states, queue_pieces, lake_pieces, *found):
@@ -199,23 +202,30 @@ class _Audit:
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
-    def _doubled(self, messages: DataFrame, pieces: DataFrame) -> DataFrame | None:
-        where = evidence.crowded(pieces)
-        if where.isEmpty():
-            return None
-        return evidence.bare_pieces(evidence.doubled(messages, where), evidence.FOUND, f.col("word"))
+    @staticmethod
+    def _doubled(tables: dict[str, DataFrame], pieces: list[DataFrame]) -> list[DataFrame]:
+        """Only what has more rows than ids is looked at once more."""
+        where = evidence.crowded(reduce(lambda one, other: one.unionByName(other), pieces))
+        sources = [row.source for row in where.select("source").distinct().collect()]
+        return [
+            evidence.bare_pieces(
+                evidence.doubled(tables[source], where.where(f.col("source") == source)),
+                evidence.FOUND, f.col("word"),
+            )
+            for source in sources
+        ]
 
-    def _corrupted(self, subject: Subject, lanes: dict[int, LaneFacts], in_lake: DataFrame) -> DataFrame | None:
+    def _corrupted(self, subject: Subject, lanes: dict[int, LaneFacts], in_lake: DataFrame) -> list[DataFrame]:
         """Of what is in both: from the floor up to where the lake ends."""
         shape = subject.shape
         spans = [(lane.number, lanes[lane.number].floor, lanes[lane.number].lake_end) for lane in shape.lanes]
         if all(end <= first for _, first, end in spans):
-            return None
+            return []
         marks = self._spark.createDataFrame(spans, "lane int, first bigint, end bigint")
         columns = ("lane", "bucket", "number", "body")
         here = self._read(columns, {lane: end for lane, _, end in spans})
         there = in_lake.join(f.broadcast(marks), "lane").where("number >= first and number < end").select(*columns)
         buckets = self._keep(bodies.differing_buckets(here, there))
         if buckets.isEmpty():
-            return None
-        return evidence.bare_pieces(bodies.corrupted(here, there, buckets), evidence.FOUND, f.col("word"))
+            return []
+        return [evidence.bare_pieces(bodies.corrupted(here, there, buckets), evidence.FOUND, f.col("word"))]

@@ -18,9 +18,9 @@ def differing_buckets(queue: DataFrame, lake: DataFrame) -> DataFrame:
 
 def corrupted(queue: DataFrame, lake: DataFrame, buckets: DataFrame) -> DataFrame:
     """`lane, number, word` of messages in these buckets whose bodies differ. What is in one of the two only is left
-    out: it is found by its absence."""
+    out: it is found by its absence. So is what has no body: it was erased, as somebody wanted."""
     here, there = (
-        table.join(f.broadcast(buckets), ["lane", "bucket"], "left_semi").select(
+        table.join(f.broadcast(buckets), ["lane", "bucket"], "left_semi").where("body is not null").select(
             "lane", "number", _sum_of_row().alias(name)
         )
         for table, name in ((queue, "queue"), (lake, "lake"))

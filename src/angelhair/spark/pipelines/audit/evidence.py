@@ -69,11 +69,11 @@ def all_pieces(spark: SparkSession, ends: Iterable[tuple[int, int]]) -> DataFram
 
 
 def crowded(pieces: DataFrame) -> DataFrame:
-    """The pieces (`lane, piece`) that have more rows than ids: some id is there twice."""
-    together = pieces.groupBy("lane", "piece").agg(
+    """The pieces (`source, lane, piece`) that have more rows than ids: some id is there twice."""
+    together = pieces.groupBy("source", "lane", "piece").agg(
         f.sum("rows").alias("rows"), f.bitmap_count(f.bitmap_or_agg("ids")).alias("ids")
     )
-    return together.where("rows > ids").select("lane", "piece")
+    return together.where("rows > ids").select("source", "lane", "piece")
 
 
 def doubled(messages: DataFrame, where: DataFrame) -> DataFrame:

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 
 from angelhair.spark.history import FileTold
 from angelhair.spark.lakes import folder_of
-from angelhair.spark.lakes.files import name_of
 from angelhair.spark.pipelines.audit.accounting import Short
 
 FILES_A_TASK = 50
@@ -41,6 +40,10 @@ def damaged_files(spark: SparkSession, files: Sequence[FileTold], whole: bool = 
     if not files:
         return []
     told = {file.uri: file for file in files}
+    if len(files) <= FILES_A_TASK and not whole:
+        # A few footers are read here, before a task would have begun.
+        here = [_problem(file.uri, file.rows, whole) for file in files]
+        return [Damage(told[row["uri"]], row["problem"], row["rows"]) for row in here if row is not None]
     frame = spark.createDataFrame([(file.uri, file.rows) for file in files], "uri string, rows bigint")
     tasks = -(-len(files) // FILES_A_TASK)
 
@@ -53,7 +56,7 @@ def damaged_files(spark: SparkSession, files: Sequence[FileTold], whole: bool = 
     return [Damage(told[row.uri], row.problem, row.rows) for row in sorted(found, key=lambda row: row.uri)]
 
 
-def _problem(uri: str, told: int | None, whole: bool) -> dict[str, object] | None:
+def _problem(uri: str, told: int | None, whole: bool) -> dict[str, Any] | None:
     filesystem, path = folder_of(uri)
     try:
         with pq.ParquetFile(filesystem.open_input_file(path)) as file:
@@ -71,9 +74,8 @@ def _problem(uri: str, told: int | None, whole: bool) -> dict[str, object] | Non
 
 
 def may_be_of(told: FileTold, incarnation: str) -> bool:
-    """Whether a file can hold rows of this incarnation, by its name; one that was rewritten since may hold any."""
-    name = name_of(told.uri)
-    return name is None or name.incarnation == incarnation
+    """Whether a file can hold rows of this incarnation."""
+    return told.incarnation is None or told.incarnation == incarnation
 
 
 def short_of(damages: Sequence[Damage], lane: int, incarnation: str) -> tuple[Short, ...]:
