@@ -97,9 +97,9 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 	$(STAGE) "simulator and mutants" $(PYTEST) -n $(WORKERS) tests/simulation
 	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
 
-# One process: one Spark session serves all, and its tasks are processes anyway.
+# A session for each worker serves whole files: most of the time goes to starting processes, so two are faster than one.
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
-	$(STAGE) "tests on Spark" $(PYTEST) tests/spark
+	$(STAGE) "tests on Spark" $(PYTEST) -n $(WORKERS) --dist loadfile tests/spark
 
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
 # for them come early.
