@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 MASTER = "local[*]"
 
+LOCAL_PARTITIONS = 8
+
 
 @dataclass(frozen=True)
 class Job:
@@ -127,9 +129,12 @@ def _session(master: str) -> SparkSession:
     from angelhair.spark import register
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("angelhair pipeline").master(master)
+    if master.startswith("local"):
+        # What is shuffled are counts and bitmaps: Spark's 200 parts would cost more than what is in them.
+        builder = builder.config("spark.sql.shuffle.partitions", LOCAL_PARTITIONS)
     session = (
-        SparkSession.builder.appName("angelhair pipeline").master(master)
-        .config("spark.ui.enabled", "false")
+        builder.config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "ERROR")
