@@ -1,0 +1,193 @@
+"""The part `spark-scale`: audit and insight of one, three and ten million messages, with the memory that they take."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from angelhair.settings import DATABASE_NAME
+from angelhair.stores.sqlite import open_store
+from bench.chart import chart
+from bench.filling import BODY_BYTES, SETTINGS, Filling
+from bench.processes import resident_bytes
+from bench.spark_processes import SparkProcess
+from bench.spark_scale_job import ARCHIVE, AUDIT, INSIGHT
+
+SHARES = (0.1, 0.3, 1.0)
+
+MOST_BYTES = 4 * 2**30
+"""Resident, of the driver with its Java and of all workers, at any moment of audit and insight."""
+
+GROWTH = 1.15
+"""Of the time, beside what would be proportional, at most."""
+
+DRIVER_GROWTH = 1.2
+"""Of the driver's peak, Java's included, from the least messages to the most. Java takes what its heap may be and gives
+little back, so its peak is seldom the same twice."""
+
+START_SECONDS = 300
+WORK_SECONDS = 7_200
+
+SAMPLE_SECONDS = 0.25
+
+MEGABYTE = 2**20
+
+MEASURED = (AUDIT, INSIGHT)
+
+
+@dataclass(frozen=True)
+class Sample:
+    seconds: float
+    job: str
+    driver: int
+    java: int
+    workers: int
+
+    @property
+    def together(self) -> int:
+        return self.driver + self.java + self.workers
+
+
+@dataclass
+class Size:
+    messages: int
+    seconds: dict[str, float] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+
+    def peak(self, read: Callable[[Sample], int], jobs: Sequence[str] = MEASURED) -> int:
+        return max((read(sample) for sample in self.samples if sample.job in jobs), default=0)
+
+
+@dataclass
+class Scale:
+    sizes: list[Size] = field(default_factory=list)
+
+    def figures(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"bytes of a body": BODY_BYTES}
+        for size in self.sizes:
+            name = f"{size.messages:,} messages"
+            for job, seconds in size.seconds.items():
+                found[f"{name}: {job}"] = f"{seconds:.1f} s, {size.messages / seconds:,.0f} messages/s"
+            peaks = (_read_together, _read_driver, _read_python, _read_workers)
+            together, driver, python, workers = (size.peak(read) / MEGABYTE for read in peaks)
+            found[f"{name}: peak of memory in audit and insight"] = (
+                f"{together:,.0f} MB together; driver {driver:,.0f} MB, of it Python {python:,.0f} MB; "
+                f"workers {workers:,.0f} MB"
+            )
+        first, last = self.sizes[0], self.sizes[-1]
+        for job in MEASURED:
+            found[f"{job}: time beside proportional, from least to most"] = round(_growth(first, last, job), 2)
+        found["driver's memory, from least to most"] = round(self._driver_growth, 2)
+        return found
+
+    @property
+    def _driver_growth(self) -> float:
+        return self.sizes[-1].peak(_read_driver) / max(1, self.sizes[0].peak(_read_driver))
+
+    def complaints(self) -> list[str]:
+        first = self.sizes[0]
+        said = []
+        for size in self.sizes:
+            if (peak := size.peak(_read_together)) > MOST_BYTES:
+                said.append(f"{size.messages:,} messages took {peak / MEGABYTE:,.0f} MB")
+            said += [
+                f"{job} of {size.messages:,} messages took {growth:.2f} × what is proportional"
+                for job in MEASURED
+                if (growth := _growth(first, size, job)) > GROWTH
+            ]
+        if self._driver_growth > DRIVER_GROWTH:
+            said.append(f"the driver's memory grew {self._driver_growth:.2f} ×")
+        return said
+
+    def charts(self) -> dict[str, str]:
+        times = {
+            f"{job}, s": [(0.0, 0.0), *((float(size.messages), size.seconds[job]) for size in self.sizes)]
+            for job in (ARCHIVE, *MEASURED)
+        }
+        last = self.sizes[-1]
+        reads = {"together, MB": _read_together, "driver, MB": _read_driver, "workers, MB": _read_workers}
+        memory = {
+            name: [(sample.seconds, read(sample) / MEGABYTE) for sample in last.samples]
+            for name, read in reads.items()
+        }
+        return {
+            "spark-scale-time": chart("Archive, audit and insight: seconds by messages", times, "messages"),
+            "spark-scale-memory": chart(f"Memory while {last.messages:,} messages are looked at", memory),
+        }
+
+
+def _growth(first: Size, size: Size, job: str) -> float:
+    return size.seconds[job] / first.seconds[job] / (size.messages / first.messages)
+
+
+def _read_together(sample: Sample) -> int:
+    return sample.together
+
+
+def _read_driver(sample: Sample) -> int:
+    return sample.driver + sample.java
+
+
+def _read_python(sample: Sample) -> int:
+    return sample.driver
+
+
+def _read_workers(sample: Sample) -> int:
+    return sample.workers
+
+
+def measure(most: int, progress: Callable[[str], None]) -> Scale:
+    """One queue that grows. Every size has a lake of its own, so that nothing was archived or counted before."""
+    found = Scale()
+    with tempfile.TemporaryDirectory() as folder:
+        queue, there = "", 0
+        for share in SHARES:
+            messages = max(SETTINGS.bucket_size, int(most * share) // SETTINGS.bucket_size * SETTINGS.bucket_size)
+            queue = asyncio.run(_grown(Path(folder), queue, messages - there, progress))
+            there = messages
+            found.sizes.append(_looked_at(folder, queue, str(Path(folder) / f"lake{messages}"), messages, progress))
+    return found
+
+
+async def _grown(folder: Path, queue: str, messages: int, progress: Callable[[str], None]) -> str:
+    filling = Filling(await open_store(folder / DATABASE_NAME))
+    queue = queue or await filling.create()
+    await filling.put(queue, messages, lambda done: progress(f"{done:,} of {messages:,} more messages put"))
+    await filling.ack(queue, messages, lambda done: progress(f"{done:,} of {messages:,} more messages acked"))
+    await filling.finish(queue)
+    await filling.store.close()
+    return queue
+
+
+def _looked_at(folder: str, queue: str, lake: str, messages: int, progress: Callable[[str], None]) -> Size:
+    size = Size(messages)
+    with SparkProcess(["-m", "bench.spark_scale_job", folder, queue, lake]) as process:
+        process.wait_for("begun", START_SECONDS)
+        began = time.monotonic()
+        while not process.is_over:
+            if time.monotonic() - began > WORK_SECONDS:
+                raise RuntimeError(f"it goes on and on: {process.complaint()}")
+            job = next((line for line in reversed(process.said) if line in (ARCHIVE, *MEASURED)), "")
+            size.samples.append(_sample(process, time.monotonic() - began, job))
+            progress(f"{messages:,} messages, {job}, {size.samples[-1].together / MEGABYTE:,.0f} MB")
+            time.sleep(SAMPLE_SECONDS)
+        process.wait_for("done", START_SECONDS)
+        for line in process.said:
+            name, _, seconds = line.partition(" ")
+            if seconds:
+                size.seconds[name] = float(seconds)
+    return size
+
+
+def _sample(process: SparkProcess, seconds: float, job: str) -> Sample:
+    everyone = set(process.everyone())
+    java = set(process.java())
+    workers = everyone - java - {process.pid}
+    return Sample(
+        seconds, job, resident_bytes(process.pid), sum(map(resident_bytes, java)), sum(map(resident_bytes, workers))
+    )
