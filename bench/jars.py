@@ -46,5 +46,6 @@ def _fetch(partial: Path) -> Path:
         check=False, capture_output=True, text=True, timeout=FETCH_TIMEOUT_SECONDS,
     )
     if fetched.returncode != 0 or not all(any(partial.glob(pattern)) for pattern in NEEDED):
-        raise ComponentMissing(f"Maven could not fetch what Spark is measured beside:\n{fetched.stdout}{fetched.stderr}")
+        said = f"{fetched.stdout}{fetched.stderr}"
+        raise ComponentMissing(f"Maven could not fetch what Spark is measured beside:\n{said}")
     return partial

@@ -9,7 +9,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from angelhair.identities import RandomIdentities
@@ -74,7 +74,7 @@ def do(spark: SparkSession, job: Job) -> None:
         writing_on.trigger(availableNow=True).start().awaitTermination()
 
 
-def body() -> f.Column:
+def body() -> Column:
     return f.concat(f.lit("row "), f.col("id").cast("string"))
 
 

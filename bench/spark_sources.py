@@ -15,7 +15,7 @@ TUPLES, NOTHING = "angelhair-tuples", "nothing"
 
 
 class TupleReader(QueueReader):
-    def read(self, partition: InputPartition) -> Iterator[Any]:  # type: ignore[override]
+    def read(self, partition: InputPartition) -> Iterator[Any]:
         for batch in super().read(partition):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
