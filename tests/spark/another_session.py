@@ -34,8 +34,7 @@ def session(master: str) -> SparkSession:
         return builder.remote(master).getOrCreate()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # Workers of a local cluster are started by the scripts of the Spark that pip installed.
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["SPARK_HOME"] = str(own_home(Path.cwd() / "spark"))
     return (
         builder.master(master)
         .config("spark.ui.enabled", "false")
@@ -49,6 +48,15 @@ def session(master: str) -> SparkSession:
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
+
+
+def own_home(home: Path) -> Path:
+    """Workers of a local cluster are started by the scripts of the Spark that pip installed, and leave what they print
+    in its home: so it is one that is made of links."""
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        (home / part.name).symlink_to(part)
+    return home
 
 
 class Parts:

@@ -17,11 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from angelhair.clock import Moment, SystemClock
+from angelhair.engine import places
 from angelhair.engine.engine import Engine
-from angelhair.engine.store import Store
+from angelhair.engine.store import Row, Store, Write
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from angelhair.settings import ACCOUNT, DATABASE_NAME
 from angelhair.spark.options import ReadOptions
+from angelhair.spark.planning import look
 from angelhair.stores.sqlite import open_store
 from tests.queues import Identities
 
@@ -88,6 +90,17 @@ class Live:
         self._then.ago_ms = ago_ms
         for outcome in self.run(self._engine_then.put(ACCOUNT, queue, messages)):
             assert isinstance(outcome, MessageId), outcome
+
+    def reserve(self, queue: str, count: int) -> None:
+        """Ids that a put takes and does not write."""
+        self.run(self.engine.reserve(ACCOUNT, queue, count))
+
+    def write_late(self, queue: str, number: int, put_at_ms: int) -> None:
+        """A message under an id of lane 0 that was reserved long ago."""
+        shape = self.run(look(self.store, ACCOUNT, queue))
+        row = Row(number, {"body": b"late", "enqueued_at": put_at_ms})
+        partition = places.bodies(shape.incarnation, 0, number // shape.bucket_size)
+        assert self.run(self.store.write([Write(partition, [row])])) == [None]
 
     def receive(self, queue: str, count: int, visibility_ms: int | None = None) -> list[Delivery]:
         (answer,) = self.run(self.engine.receive(ACCOUNT, queue, [Ask(count, visibility_ms)]))

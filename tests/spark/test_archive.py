@@ -217,7 +217,7 @@ def test_others_can_read_the_other_formats(
     by_spark = spark.read.option("basePath", str(place)).parquet(*files)
     assert {(row.lane, row.number) for row in by_spark.select("lane", "number").collect()} == wanted
     paths = [file.removeprefix("file://") for file in files]
-    by_duckdb = duckdb.read_parquet(paths, hive_partitioning=True)  # type: ignore[arg-type]
+    by_duckdb = duckdb.read_parquet(paths, hive_partitioning=True)
     assert set(by_duckdb.project("lane, number").fetchall()) == wanted
     if lake_format == "iceberg":
         # Its own way to plan a scan is another package, of which it tells.

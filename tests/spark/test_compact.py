@@ -134,14 +134,19 @@ def test_a_damaged_file_is_not_passed_on(spark: SparkSession, tmp_path: Path) ->
     other = file_of(lake, 5, 6)
     damaged = open_lake(place).held()[0]
     (tmp_path / "q" / other.path).replace(tmp_path / "q" / damaged.path)
-    # The file is whole, and says what is in it; that it has another's content is for the audit to find.
-    assert verify_file(lake.filesystem, f"{lake.folder}/{damaged.path}")
-    content = bytearray((tmp_path / "q" / damaged.path).read_bytes())
-    content[len(content) // 3] ^= 0xFF
-    (tmp_path / "q" / damaged.path).write_bytes(content)
-    with pytest.raises(Exception, match=r"damaged|[Cc]orrupt|[Cc]hecksum|CRC"):
+    # A whole file, and not the one of that name.
+    with pytest.raises(StoreRefused, match=f"^{damaged.path} is damaged: its bytes are not those that were written"):
         compacted(spark, tmp_path)
+    content = (tmp_path / "q" / damaged.path).read_bytes()
+    # In a page, and in the footer.
+    for at in (100, content.rindex(b"checksum")):
+        bad = bytearray(content)
+        bad[at] ^= 0xFF
+        (tmp_path / "q" / damaged.path).write_bytes(bad)
+        with pytest.raises(StoreRefused, match=f"^{damaged.path} is damaged: "):
+            compacted(spark, tmp_path)
     assert len(open_lake(place).held()) == 2
+    assert not list((tmp_path / "q" / "_unfinished").rglob("*.parquet"))
 
 
 def test_where_there_is_no_lake(spark: SparkSession, tmp_path: Path) -> None:

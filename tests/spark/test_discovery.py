@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 from pyspark.sql.datasource import DataSource
@@ -23,6 +25,10 @@ def test_what_spark_finds_takes_no_filters() -> None:
     assert (source.name(), source.takes_filters) == ("angelhair", False)
 
 
-def test_the_wheel_has_the_module() -> None:
-    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert [Path(package).name for package in built["packages"]] == ["angelhair", "pyspark_angelhair"]
+def test_the_wheel_has_the_module(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=ROOT, check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    assert "pyspark_angelhair/__init__.py" in zipfile.ZipFile(wheel).namelist()

@@ -84,6 +84,34 @@ def test_one_bucket_of_200_is_read(spark: SparkSession, live: Live) -> None:
     assert numbers(frame.where("state = 'waiting'")) == list(range(1_990, 2_000))
 
 
+def test_a_put_that_was_completed_late_is_found_by_its_time(live: Live) -> None:
+    """The first try reserved the id, a later one with the same key wrote it, while repair still waited."""
+    queue = live.create(bucket_size=10, repair_timeout_ms=120_000)
+    hour_ms = 3_600_000
+    begun_ms = SystemClock().now().wall_ms - hour_ms
+    for bucket in range(20):
+        if bucket == 5:
+            live.reserve(queue, 1)
+        live.put_ago(queue, hour_ms - bucket * 60_000, [NewMessage(b"x")] * (9 if bucket == 5 else 10))
+    late_ms = begun_ms + 6 * 60_000 + 30_000
+    live.write_late(queue, 50, late_ms)
+
+    def buckets(*filters: Any) -> set[int]:
+        reader = FilteredReader(read_options(live, queue))
+        reader.pushFilters(list(filters))
+        runs = [partition.run for partition in reader.partitions()]  # type: ignore[attr-defined]
+        return {bucket for run in runs for bucket in run.buckets(10)}
+
+    def at(time_ms: int) -> datetime:
+        return datetime.fromtimestamp(time_ms / 1000, UTC)
+
+    column = ("enqueued_at",)
+    assert 5 in buckets(GreaterThanOrEqual(column, at(late_ms - 1_000)), LessThan(column, at(late_ms + 1_000)))
+    # Where the halving looks at such a bucket, it is not taken for a young one.
+    for minutes in range(1, 20):
+        assert buckets(LessThan(column, at(begun_ms + minutes * 60_000))) >= set(range(minutes))
+
+
 def test_times_that_a_filter_leaves() -> None:
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
     noon_ms = int(noon.timestamp()) * 1000

@@ -8,12 +8,10 @@ import pytest
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from angelhair.engine import places
-from angelhair.engine.store import Applied, Change, RowChange
 from angelhair.model import NewMessage
 from angelhair.settings import ACCOUNT
 from angelhair.spark.missing import dropped
-from angelhair.spark.planning import Run, look
+from angelhair.spark.planning import Run
 from angelhair.spark.refusals import DataLost
 from angelhair.spark.source import QueueReader
 from angelhair.spark.stream import INCARNATION, Offset, QueueStreamReader
@@ -139,10 +137,7 @@ def test_ids_that_a_failed_put_left_out_are_no_loss(live: Live) -> None:
     """They were reserved and never written: nobody was told that they are there."""
     queue = live.create(**QUICK)
     live.put(queue, [NewMessage(b"x")] * 5)
-    shape = live.run(look(live.store, ACCOUNT, queue))
-    reserved = RowChange(places.SEQUENCE_ROW, {"next": 5}, {"next": 12})
-    outcomes = live.run(live.store.change([Change(places.sequence(shape.incarnation, 0), [reserved])]))
-    assert isinstance(outcomes[0], Applied)
+    live.reserve(queue, 7)
     live.put(queue, [NewMessage(b"x")] * 5)
     reader = batch(live, queue, start='{"0": 0}', end='{"0": 17}')
     found = elsewhere(numbers_read, reader, only(reader.partitions()))

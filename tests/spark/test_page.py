@@ -1,4 +1,4 @@
-"""docs/spark.md: its tables are what the code says, and its examples run."""
+"""docs/spark.md and docs/spark-writing.md: their tables are what the code says, and their examples run."""
 
 from __future__ import annotations
 
@@ -46,3 +46,12 @@ def test_the_examples_run(spark: SparkSession, tmp_path: Path, capsys: pytest.Ca
     assert re.search(r"lake\W+acked\W+20\b", said) and re.search(r"queue\W+waiting\W+80\b", said)
     assert "sku of 7" in said
     assert "0-70" in said and "0-79" in said and "0-80" not in said
+
+
+def test_the_examples_of_writing_run(spark: SparkSession, tmp_path: Path) -> None:
+    page = ROOT / "docs" / "spark-writing.md"
+    examples = "".join(re.findall(r"```python\n(.+?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    with on_file(tmp_path) as live:
+        live.run(live.engine.create_queue(ACCOUNT, "orders", QueueSettings()))
+        exec(compile(examples.replace("angelhair-data", str(tmp_path)), str(page), "exec"), {})
+        assert {delivery.body for delivery in live.receive("orders", 10)} == {b"one", b"two"}

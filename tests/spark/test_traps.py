@@ -36,6 +36,10 @@ def schemas_read(reader: DataSourceReader, partition: InputPartition) -> list[pa
     return [batch.schema for batch in reader.read(partition)]  # type: ignore[union-attr]
 
 
+def all_schemas_read(sent: list[tuple[DataSourceReader, InputPartition]]) -> list[list[pa.Schema]]:
+    return [schemas_read(reader, partition) for reader, partition in sent]
+
+
 def test_trap_1_filters_are_taken_only_where_the_session_allows_it(spark: SparkSession, live: Live) -> None:
     queue = live.create(bucket_size=10)
     live.put(queue, [NewMessage(b"x")] * 20)
@@ -54,7 +58,7 @@ def test_trap_2_only_the_columns_of_the_schema_are_read(live: Live) -> None:
     assert not {"body", "changed_body", "attributes"}.intersection(raw_names(("id", "state", "enqueued_at")))
     queue = live.create(bucket_size=10)
     live.put(queue, [NewMessage(b"x")] * 5)
-    source = FilteringDataSource({**live.options, "queue": queue})
+    source = FilteringDataSource({name.lower(): value for name, value in {**live.options, "queue": queue}.items()})
     reader = source.reader(schema_of(("state", "number"), "binary"))
     (schema,) = elsewhere(schemas_read, reader, reader.partitions()[0])
     assert schema.names == ["state", "number"]
@@ -175,11 +179,7 @@ def test_readers_and_partitions_travel(live: Live) -> None:
     """What Spark sends to its tasks, as plain objects."""
     queue = live.create(bucket_size=10)
     live.put(queue, [NewMessage(b"x")] * 5)
-    for payload in PAYLOADS:
-        reader, partitions = pickle.loads(
-            pickle.dumps(
-                ((made := QueueReader(read_options(live, queue, payload=payload))), made.partitions())
-            )
-        )
-        (schema,) = elsewhere(schemas_read, reader, partitions[0])
-        assert schema.equals(arrow_schema_of(schema.names, payload))
+    readers = [QueueReader(read_options(live, queue, payload=payload)) for payload in PAYLOADS]
+    sent = pickle.loads(pickle.dumps([(reader, reader.partitions()[0]) for reader in readers]))
+    for payload, schemas in zip(PAYLOADS, elsewhere(all_schemas_read, sent), strict=True):
+        assert [schema.equals(arrow_schema_of(schema.names, payload)) for schema in schemas] == [True]

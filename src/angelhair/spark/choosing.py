@@ -63,7 +63,7 @@ async def _of_lake(store: Store, options: ReadOptions, shape: QueueShape, kept: 
         limit = min(kept.border(number), whole.end_of(lane, options.isolation))
         run = Run(number, max(starts[number], kept.first(number) or 0), min(ends[number], limit))
         if run.end > run.first:
-            runs.append(await kept.put_between(run, times))
+            runs.append(await kept.put_between(run, times, shape))
     return [run for run in runs if run.end > run.first]
 
 

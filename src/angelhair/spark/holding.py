@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from angelhair.spark.planning import QueueShape, Run
-from angelhair.spark.points import SPARE_MS, Times, first_bucket
+from angelhair.spark.points import Times, begins_after_ms, begins_before_ms, first_bucket
 
 if TYPE_CHECKING:
     from angelhair.spark.lakes import LakeFile
@@ -47,7 +47,7 @@ class Held(NamedTuple):
         pieces = self.pieces.get(run.lane, ())
         return tuple(piece.uri for piece in pieces if piece.first < run.end and piece.end > run.first)
 
-    async def put_between(self, run: Run, times: Times) -> Run:
+    async def put_between(self, run: Run, times: Times, shape: QueueShape) -> Run:
         """What of a run was put in these times, by the files' own words; Spark or the task tests the rows."""
         pieces = sorted(self.pieces.get(run.lane, ()), key=lambda piece: piece.first)
         if any(piece.end > following.first for piece, following in pairwise(pieces)):
@@ -60,10 +60,10 @@ class Held(NamedTuple):
 
         first, end = run.first, run.end
         if times.first_ms is not None and pieces:
-            index = await first_bucket(range(len(pieces)), times.first_ms - SPARE_MS, False, begun)
+            index = await first_bucket(range(len(pieces)), begins_after_ms(times.first_ms, shape), False, begun)
             first = max(first, pieces[index].first)
         if times.end_ms is not None and pieces:
-            index = await first_bucket(range(len(pieces)), times.end_ms + SPARE_MS, True, begun)
+            index = await first_bucket(range(len(pieces)), begins_before_ms(times.end_ms), True, begun)
             end = min(end, pieces[index].first) if index < len(pieces) else end
         return run._replace(first=first, end=max(first, end))
 

@@ -38,6 +38,7 @@ class QueueShape(NamedTuple):
     bucket_size: int
     retention_ms: int | None
     lanes: tuple[LaneShape, ...]
+    repair_timeout_ms: int = 0
 
     def end_of(self, lane: LaneShape, isolation: str) -> int:
         """The id that comes after the last that may be read."""
@@ -86,7 +87,10 @@ async def look(store: Reading, account: str, name: str) -> QueueShape:
             LaneShape(number, next_id, marks.floor, marks.settled, marks.repair, marks.archived, marks.purged)
         )
     settings = queue.settings
-    return QueueShape(account, name, queue.incarnation, settings.bucket_size, settings.retention_ms, tuple(lanes))
+    return QueueShape(
+        account, name, queue.incarnation, settings.bucket_size, settings.retention_ms, tuple(lanes),
+        settings.repair_timeout_ms,
+    )
 
 
 def cut(wanted: Iterable[Run], bucket_size: int, at_least: int, most_buckets: int) -> list[Run]:

@@ -1,6 +1,7 @@
 """Where a read begins and ends: at a mark, at ids, or at a time.
 
-Ids of a lane grow in the order in which they were reserved, and times nearly so: two servers' clocks may differ. So a
+Ids of a lane grow in the order in which they were reserved, and times nearly so. Two servers' clocks may differ, and an
+id that one put reserved may be written by another, with the same idempotency key, as long as repair waits for it. So a
 time chooses buckets with some to spare, found by halving, and the rows of those are then held against it.
 """
 
@@ -23,6 +24,16 @@ MARKS = (EARLIEST, LATEST, ARCHIVED)
 
 SPARE_MS = 2 * limits.CLOCK_ERROR_MS
 """By so much may what was put later seem to be older."""
+
+
+def begins_after_ms(time_ms: int, shape: QueueShape) -> int:
+    """What was put from then on is in buckets that begin after this, or in the last that does not."""
+    return time_ms - SPARE_MS - shape.repair_timeout_ms
+
+
+def begins_before_ms(time_ms: int) -> int:
+    """What was put before is in buckets that begin until then."""
+    return time_ms + SPARE_MS
 
 
 class Times(NamedTuple):
@@ -52,7 +63,7 @@ class Point(NamedTuple):
     async def _id_in(self, store: Reading, shape: QueueShape, lane: LaneShape, isolation: str, last: bool) -> int:
         start, end = shape.start_of(lane), shape.end_of(lane, isolation)
         if self.time_ms is not None:
-            wanted = self.time_ms + SPARE_MS if last else self.time_ms - SPARE_MS
+            wanted = begins_before_ms(self.time_ms) if last else begins_after_ms(self.time_ms, shape)
             buckets = range(start // shape.bucket_size, -(-end // shape.bucket_size))
             begin = await first_bucket(buckets, wanted, last, lambda bucket: _put_at(store, shape, lane, bucket))
             return min(end, max(start, begin * shape.bucket_size))
@@ -84,10 +95,10 @@ async def first_bucket(
 
 
 async def _put_at(store: Reading, shape: QueueShape, lane: LaneShape, bucket: int) -> int | None:
-    partition = places.bodies(shape.incarnation, lane.number, bucket)
-    (found,) = await store.read([Span(partition, limit=1, columns=("enqueued_at",))])
-    value = found.rows[0].values.get("enqueued_at") if found.rows else None
-    return value if isinstance(value, int) else None
+    """When the oldest of a bucket was put: its first id may have been written last."""
+    (found,) = await store.read([Span(places.bodies(shape.incarnation, lane.number, bucket), columns=("enqueued_at",))])
+    times = [value for row in found.rows if isinstance(value := row.values.get("enqueued_at"), int)]
+    return min(times, default=None)
 
 
 def point(option: str, text: str) -> Point:

@@ -7,17 +7,18 @@ from typing import Any
 
 from angelhair.cli.exits import DONE
 from angelhair.cli.output import counted, print_json
-from angelhair.cli.pipeline.jobs import Job, add_job, working
-from angelhair.errors import QueueNotFound
+from angelhair.cli.pipeline.jobs import add_job, working
+from angelhair.identities import RandomIdentities
 from angelhair.model import MessageId
 
 
 def add_to(verbs: Any) -> None:
     parser = add_job(
-        verbs, "erase", "erase what messages said from a lake, for good",
-        "Writes the lake's files that hold these messages anew, without their bodies and attributes, and deletes the "
-        "old ones at once: older versions of the table lose them too. The rows stay, with the state `erased`. Erasing "
-        "again does no harm, and finishes what was left half way.",
+        verbs, "erase", "erase what messages said from a queue and its lake, for good",
+        "Overwrites what these messages say in the queue, where nobody is given them any more, and writes the lake's "
+        "files that hold them anew, without their bodies and attributes; the old files are deleted at once, so older "
+        "versions of the table lose them too. Their rows stay, with the state `erased`. Who has received a message has "
+        "it, and so has the queue it was moved to. Erasing again does no harm, and finishes what was left half way.",
         """
         angelhair pipeline erase --queue orders --lake ./lake --data ./angelhair-data --id 0-17
         angelhair pipeline erase --queue orders --lake ./lake --data ./angelhair-data --id 0-17 --id 1-4""",
@@ -32,30 +33,24 @@ def add_to(verbs: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from angelhair.spark.pipelines.erase import erase_from_lake
+    from angelhair.spark.pipelines.forget import forget
 
     ids = [MessageId.parse(text) for text in arguments.ids]
     with working(arguments) as job:
-        incarnation = arguments.incarnation or _incarnation(job)
-        done = erase_from_lake(job.spark, job.lake, job.queue, ids, incarnation, job.tell)
+        done = forget(
+            job.spark, job.place, job.account, job.queue, job.lake, ids, RandomIdentities(), arguments.incarnation,
+            job.tell,
+        )
     if arguments.json:
         print_json(done.as_json())
         return DONE
-    print(
-        f"{counted(len(done.erased), 'message')} erased from {done.lake}; {len(done.already):,} had been before, "
-        f"{len(done.absent):,} were never there; {counted(done.deleted, 'file')} with what they said went"
-    )
-    print("what the queue itself still has of them goes when it drops their buckets, behind the archive mark")
+    print(f"{counted(len(done.in_queue), 'message')} erased from the queue {done.queue}")
+    lake = done.in_lake
+    if lake is not None:
+        print(
+            f"{counted(len(lake.erased), 'message')} erased from {lake.lake}; {len(lake.already):,} had been before, "
+            f"{len(lake.absent):,} were never there; {counted(lake.deleted, 'file')} with what they said went"
+        )
+        if lake.deleted:
+            print("older versions of the table can no longer be read where they need those files")
     return DONE
-
-
-def _incarnation(job: Job) -> str | None:
-    """None when the queue is gone: then the lake has to say."""
-    from angelhair.spark.looking import Looking
-    from angelhair.spark.planning import look
-
-    try:
-        with Looking(job.place) as looking:
-            return looking.run(lambda store: look(store, job.account, job.queue)).incarnation
-    except QueueNotFound:
-        return None

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError, TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties, RemoveAction, Transaction
 
-from angelhair.spark.lakes.files import SCHEMA, LakeFile, settle
+from angelhair.spark.lakes.files import MOST_NUMBER, SCHEMA, LakeFile, settle
 from angelhair.spark.lakes.port import MOST_TRIES, Lake, LakeMoved, NoLake
 
 FOLDER = "_delta_log"
@@ -53,13 +53,15 @@ class DeltaLake(Lake):
         return self._table.transaction_version(_application(incarnation, lane))
 
     def held(self) -> list[LakeFile]:
-        rows = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        actions = pa.table(self._table.get_add_actions(flatten=True))
+        # What nobody has given a statistic of has no column.
+        columns = [
+            actions.column(name).to_pylist() if name in actions.schema.names else [None] * actions.num_rows
+            for name in ("path", "partition.lane", "size_bytes", "num_records", "min.number", "max.number")
+        ]
         return [
-            LakeFile(
-                row["path"], row["partition.lane"], row["size_bytes"], row["num_records"] or 0,
-                row.get("min.number", 0), row.get("max.number", 0),
-            )
-            for row in rows
+            LakeFile(path, lane, size_bytes, rows or 0, *_span(first, last))
+            for path, lane, size_bytes, rows, first, last in zip(*columns, strict=True)
         ]
 
     def replaced(self) -> frozenset[str]:
@@ -112,6 +114,11 @@ class DeltaLake(Lake):
 
 def _application(incarnation: str, lane: int) -> str:
     return f"angelhair/{incarnation}/{lane}"
+
+
+def _span(first: int | None, last: int | None) -> tuple[int, int]:
+    """Of a file that somebody else made without statistics, any id may be in it."""
+    return (0 if first is None else first), (MOST_NUMBER if last is None else last)
 
 
 def _now_ms() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import posixpath
 import uuid
 from types import TracebackType
@@ -15,10 +14,12 @@ import pyarrow.parquet as pq
 from angelhair.errors import StoreRefused
 from angelhair.spark.lakes.files import (
     ARCHIVED,
+    ONCE_DIGITS,
     PRIVATE,
     UNFINISHED,
     LakeFile,
     Name,
+    digester,
     file_name,
     folder_of,
     settle,
@@ -33,8 +34,6 @@ ROW_GROUP_ROWS, ROW_GROUP_BYTES = 100_000, 64 * 1024 * 1024
 
 REPEATED = ("bucket", "attributes", "origin", "deliveries", "state", "moved_to", "incarnation", "lane")
 """Columns whose values come again, which a dictionary makes small. For the others it would be built for nothing."""
-
-DIGEST_BYTES = 8
 
 
 class Draft:
@@ -58,7 +57,7 @@ class Draft:
         self._first, self._last = -1, -1
         # What was made from others is swept by its age. Were it made again under its name, a sweep might take it away
         # that saw the older one.
-        self._once = "" if name.made == ARCHIVED else uuid.uuid4().hex[:8]
+        self._once = "" if name.made == ARCHIVED else uuid.uuid4().hex[:ONCE_DIGITS]
         self._finished = False
 
     def __enter__(self) -> Draft:
@@ -121,7 +120,7 @@ class _Digesting:
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+        self._digest = digester()
         self._position = 0
 
     @property

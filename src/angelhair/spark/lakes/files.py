@@ -10,6 +10,7 @@ what, `.joined` or `.erased`, and has a name that nobody has used before.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -46,8 +47,19 @@ ARCHIVED, JOINED, ERASED = "", ".joined", ".erased"
 
 BUCKET_DIGITS = 15
 
+MOST_NUMBER = 2**63 - 1
+"""The last id of a file that does not tell: any may be in it."""
+
+DIGEST_BYTES = 8
+ONCE_DIGITS = 8
+"""Of a file that was made from others, behind the digest."""
+
 _NAME = re.compile(
     r"lane=(?P<lane>\d+)/(?P<incarnation>[^/-]+)-(?P<first>\d+)-(?P<end>\d+)(-[0-9a-f]+)?(?P<made>\.[a-z]+)?\.parquet$"
+)
+_DIGEST = re.compile(
+    rf"/lane=\d+/[^/]*-(?P<digest>[0-9a-f]{{{2 * DIGEST_BYTES}}})"
+    rf"([0-9a-f]{{{ONCE_DIGITS}}}({re.escape(JOINED)}|{re.escape(ERASED)}))?\.parquet$"
 )
 
 
@@ -97,6 +109,17 @@ def name_of(path: str) -> Name | None:
     if found is None:
         return None
     return Name(found["incarnation"], int(found["lane"]), int(found["first"]), int(found["end"]), found["made"] or "")
+
+
+def digester() -> hashlib.blake2b:
+    """Sums up the bytes of a file, for its name."""
+    return hashlib.blake2b(digest_size=DIGEST_BYTES)
+
+
+def digest_in(path: str) -> str | None:
+    """The digest of its bytes that a file's name has; None for a file that somebody else made."""
+    found = _DIGEST.search(f"/{path}")
+    return None if found is None else found["digest"]
 
 
 def folder_of(place: str) -> tuple[fs.FileSystem, str]:

@@ -28,7 +28,7 @@ from pyiceberg.types import LongType
 from pyiceberg.utils.config import Config
 
 from angelhair.errors import StoreRefused
-from angelhair.spark.lakes.files import PRIVATE, SCHEMA, LakeFile
+from angelhair.spark.lakes.files import MOST_NUMBER, PRIVATE, SCHEMA, LakeFile
 from angelhair.spark.lakes.port import MOST_TRIES, Lake, LakeMoved, NoLake
 
 FOLDER = "metadata"
@@ -120,8 +120,8 @@ class IcebergLake(Lake):
         number = self.table.schema().find_field("number").field_id
         lane = file.partition[0]
         first, last = (
-            int(from_bytes(LongType(), bounds[number])) if bounds and number in bounds else 0
-            for bounds in (file.lower_bounds, file.upper_bounds)
+            int(from_bytes(LongType(), bounds[number])) if bounds and number in bounds else unknown
+            for bounds, unknown in ((file.lower_bounds, 0), (file.upper_bounds, MOST_NUMBER))
         )
         return LakeFile(self._relative(file.file_path), lane, file.file_size_in_bytes, file.record_count, first, last)
 

@@ -12,11 +12,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from angelhair.spark.lakes.files import digest_in, digester
+
 ROWS, DIGEST = b"angelhair.rows", b"angelhair.digest"
 """Where a Parquet file's own key-value metadata has them."""
 
 SUMMED = ["number", "body"]
 """The columns that are summed up."""
+
+DAMAGES = (OSError, ValueError, LookupError, pa.ArrowException)
+"""What reading a damaged file raises: a name in its footer may be no text any more, or not the name of a column."""
+
+PART_BYTES = 4 * 1024 * 1024
+"""How much of a file is read at a time."""
 
 NO_BODY = -1
 """In place of a checksum, which is never negative: a message that was erased has no body, not an empty one."""
@@ -88,11 +96,28 @@ def summed(filesystem: fs.FileSystem, path: str, columns: Sequence[str] | None =
     return Verified(kept == found, kept, found, reason)
 
 
+def _digest_of(filesystem: fs.FileSystem, path: str) -> str:
+    digest = digester()
+    with filesystem.open_input_stream(path) as stream:
+        while part := stream.read(PART_BYTES):
+            digest.update(part)
+    return digest.hexdigest()
+
+
 def verify_file(filesystem: fs.FileSystem, path: str) -> Verified:
-    """Whether the file holds what was written to it. A file that says nothing of itself is good if it can be read."""
+    """Whether the file is what was written. Its name has the digest of its bytes; if those are others, what is in it is
+    looked at, to tell what is wrong. A file that says nothing of itself is good if it can be read."""
     try:
-        return summed(filesystem, path, None)
+        named = digest_in(path)
+        if named is None:
+            return summed(filesystem, path, None)
+        if named == _digest_of(filesystem, path):
+            with filesystem.open_input_file(path) as stream, pq.ParquetFile(stream) as file:
+                kept = Sum.kept_in(file.metadata.metadata)
+            return Verified(True, kept, kept)
+        looked = summed(filesystem, path, None)
+        return looked._replace(good=False, reason=looked.reason or "its bytes are not those that were written")
     except FileNotFoundError:
         return Verified(False, reason="it is not there")
-    except (OSError, pa.ArrowException, KeyError) as error:
+    except DAMAGES as error:
         return Verified(False, reason=f"it cannot be read: {' '.join(str(error).split())}")

@@ -1,0 +1,1 @@
+"""One page with charts that stands by itself: no script, nothing from elsewhere."""

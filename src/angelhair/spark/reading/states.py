@@ -1,0 +1,44 @@
+"""Which ids of a run have a state row: for who has to know of messages whose body is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from angelhair.engine import places
+from angelhair.spark.place import Place
+from angelhair.spark.planning import Run
+
+BUCKETS_AT_ONCE = 32
+"""In one query of a file; on Cassandra so many queries are under way."""
+
+
+def state_numbers(place: Place, incarnation: str, bucket_size: int, run: Run) -> Iterator[pa.Array]:
+    buckets = run.buckets(bucket_size)
+    for begin in range(buckets.start, buckets.stop, BUCKETS_AT_ONCE):
+        some = range(begin, min(buckets.stop, begin + BUCKETS_AT_ONCE))
+        partitions = [places.states(incarnation, run.lane, bucket).key for bucket in some]
+        yield _from_file(place.path, partitions) if place.path is not None else _from_cassandra(place, partitions)
+
+
+def _from_file(path: str, partitions: list[str]) -> pa.Array:
+    from adbc_driver_sqlite import dbapi
+
+    from angelhair.stores.sqlite.layout import KEY, PARTITION
+
+    marks = ",".join("?" * len(partitions))
+    with dbapi.connect(f"file:{quote(path)}?mode=ro") as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT {KEY} FROM states WHERE {PARTITION} IN ({marks})", partitions)
+        # Without any row the driver does not know the type.
+        return cursor.fetch_arrow_table().column(0).cast(pa.int64()).combine_chunks()
+
+
+def _from_cassandra(place: Place, partitions: list[str]) -> pa.Array:
+    from angelhair.spark.reading.cassandra import _ask, _session
+
+    session = _session(place)
+    asked = [_ask(session, "SELECT key FROM states WHERE partition = ?", (partition,)) for partition in partitions]
+    # A partition with flags and without rows answers with one row that has no key.
+    return pa.array([row[0] for answer in asked for row in answer.result() if row[0] is not None], pa.int64())
