@@ -24,7 +24,8 @@ def joined(bodies: pa.RecordBatch, states: pa.RecordBatch | pa.Table, names: Seq
 
 
 def _numbers(rows: pa.RecordBatch | pa.Table) -> np.ndarray:
-    return rows.column("number").to_numpy()
+    numbers: np.ndarray = rows.column("number").to_numpy()
+    return numbers
 
 
 def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
