@@ -206,8 +206,8 @@ def spark_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             for stage in missing:
                 with Portion(kept):
                     toll = stage.run(world, share, progress)
-                    kept.add("kills", toll.kills.total())
                     kept.figures.update({f"{stage.title}: {name}": figure for name, figure in toll.figures().items()})
+                    kept.figures["kills"] = sum(kept.figures.get(f"{one.title}: kills", 0) for one in killing.STAGES)
                     kept.failures += [f"{stage.title}: {complaint}" for complaint in toll.complaints]
 
 
@@ -215,14 +215,13 @@ def spark_scale(kept: Kept, amounts: Amounts, progress: Progress) -> None:
     """Audit and insight of more and more messages: memory must be bounded, and time must grow as messages do."""
     from bench import spark_scale as scaling
 
-    if "messages audited" in kept.figures:
-        return
-    with Portion(kept):
-        found = scaling.measure(amounts.spark_scale, progress)
-        kept.figures.update(found.figures())
-        kept.failures += found.complaints()
-        kept.charts.update(found.charts())
-        kept.figures["messages audited"] = amounts.spark_scale
+    sizes = kept.notes.setdefault(f"up to {amounts.spark_scale}", [])
+    with scaling.growing(progress) as queue:
+        for messages in scaling.sizes(amounts.spark_scale)[len(sizes) :]:
+            with Portion(kept):
+                sizes.append(queue.looked_at(messages).as_json())
+    found = scaling.Scale.of(sizes)
+    kept.figures, kept.failures, kept.charts = found.figures(), found.complaints(), found.charts()
 
 
 PARTS = {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ MEGABYTE = 2**20
 
 MEASURED = (AUDIT, INSIGHT)
 
+Progress = Callable[[str], None]
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -59,16 +62,27 @@ class Size:
     seconds: dict[str, float] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
 
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of(cls, kept: dict[str, Any]) -> Size:
+        return cls(kept["messages"], kept["seconds"], [Sample(**sample) for sample in kept["samples"]])
+
     def peak(self, read: Callable[[Sample], int], jobs: Sequence[str] = MEASURED) -> int:
         return max((read(sample) for sample in self.samples if sample.job in jobs), default=0)
 
 
 @dataclass
 class Scale:
-    sizes: list[Size] = field(default_factory=list)
+    sizes: list[Size]
+
+    @classmethod
+    def of(cls, kept: Sequence[dict[str, Any]]) -> Scale:
+        return cls([Size.of(size) for size in kept])
 
     def figures(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"bytes of a body": BODY_BYTES}
+        found: dict[str, Any] = {"messages audited": self.sizes[-1].messages, "bytes of a body": BODY_BYTES}
         for size in self.sizes:
             name = f"{size.messages:,} messages"
             for job, seconds in size.seconds.items():
@@ -141,47 +155,62 @@ def _read_workers(sample: Sample) -> int:
     return sample.workers
 
 
-def measure(most: int, progress: Callable[[str], None]) -> Scale:
-    """One queue that grows. Every size has a lake of its own, so that nothing was archived or counted before."""
-    found = Scale()
+def sizes(most: int) -> list[int]:
+    """Whole buckets."""
+    bucket = SETTINGS.bucket_size
+    return [max(bucket, int(most * share) // bucket * bucket) for share in SHARES]
+
+
+@contextmanager
+def growing(progress: Progress) -> Iterator[Growing]:
     with tempfile.TemporaryDirectory() as folder:
-        queue, there = "", 0
-        for share in SHARES:
-            messages = max(SETTINGS.bucket_size, int(most * share) // SETTINGS.bucket_size * SETTINGS.bucket_size)
-            queue = asyncio.run(_grown(Path(folder), queue, messages - there, progress))
-            there = messages
-            found.sizes.append(_looked_at(folder, queue, str(Path(folder) / f"lake{messages}"), messages, progress))
-    return found
+        yield Growing(Path(folder), progress)
 
 
-async def _grown(folder: Path, queue: str, messages: int, progress: Callable[[str], None]) -> str:
-    filling = Filling(await open_store(folder / DATABASE_NAME))
-    queue = queue or await filling.create()
-    await filling.put(queue, messages, lambda done: progress(f"{done:,} of {messages:,} more messages put"))
-    await filling.ack(queue, messages, lambda done: progress(f"{done:,} of {messages:,} more messages acked"))
-    await filling.finish(queue)
-    await filling.store.close()
-    return queue
+class Growing:
+    """A queue that grows, all of whose messages are acked. Every look at it has a lake of its own, so that nothing was
+    archived or counted before."""
 
+    def __init__(self, folder: Path, progress: Progress) -> None:
+        self._folder, self._progress = folder, progress
+        self._queue = ""
+        self._messages = 0
 
-def _looked_at(folder: str, queue: str, lake: str, messages: int, progress: Callable[[str], None]) -> Size:
-    size = Size(messages)
-    with SparkProcess(["-m", "bench.spark_scale_job", folder, queue, lake]) as process:
-        process.wait_for("begun", START_SECONDS)
+    def looked_at(self, messages: int) -> Size:
+        asyncio.run(self._grown(messages - self._messages))
+        self._messages = messages
+        size = Size(messages)
+        lake = str(self._folder / f"lake of {messages}")
+        with SparkProcess(["-m", "bench.spark_scale_job", str(self._folder), self._queue, lake]) as process:
+            process.wait_for("begun", START_SECONDS)
+            self._watched(process, size)
+            process.wait_for("done", START_SECONDS)
+            for line in process.said:
+                name, _, seconds = line.partition(" ")
+                if seconds:
+                    size.seconds[name] = float(seconds)
+        return size
+
+    async def _grown(self, messages: int) -> None:
+        def tell(what: str) -> Callable[[int], None]:
+            return lambda done: self._progress(f"{done:,} of {messages:,} more messages {what}")
+
+        filling = Filling(await open_store(self._folder / DATABASE_NAME))
+        self._queue = self._queue or await filling.create()
+        await filling.put(self._queue, messages, tell("put"))
+        await filling.ack(self._queue, messages, tell("acked"))
+        await filling.finish(self._queue)
+        await filling.store.close()
+
+    def _watched(self, process: SparkProcess, size: Size) -> None:
         began = time.monotonic()
         while not process.is_over:
             if time.monotonic() - began > WORK_SECONDS:
                 raise RuntimeError(f"it goes on and on: {process.complaint()}")
             job = next((line for line in reversed(process.said) if line in (ARCHIVE, *MEASURED)), "")
             size.samples.append(_sample(process, time.monotonic() - began, job))
-            progress(f"{messages:,} messages, {job}, {size.samples[-1].together / MEGABYTE:,.0f} MB")
+            self._progress(f"{size.messages:,} messages, {job}, {size.samples[-1].together / MEGABYTE:,.0f} MB")
             time.sleep(SAMPLE_SECONDS)
-        process.wait_for("done", START_SECONDS)
-        for line in process.said:
-            name, _, seconds = line.partition(" ")
-            if seconds:
-                size.seconds[name] = float(seconds)
-    return size
 
 
 def _sample(process: SparkProcess, seconds: float, job: str) -> Sample:
