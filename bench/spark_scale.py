@@ -180,7 +180,7 @@ class Growing:
         asyncio.run(self._grown(messages - self._messages))
         self._messages = messages
         size = Size(messages)
-        lake = str(self._folder / f"lake of {messages}")
+        lake = str(self._folder / f"lake{messages}")
         with SparkProcess(["-m", "bench.spark_scale_job", str(self._folder), self._queue, lake]) as process:
             process.wait_for("begun", START_SECONDS)
             self._watched(process, size)
