@@ -16,6 +16,8 @@ from bench import here
 from bench.engine import cassandra_engine_section, sqlite_engine_section
 from bench.over_cassandra import cassandra_section
 from bench.over_http import embedded_section
+from bench.over_spark import spark_section
+from bench.over_spark_cassandra import spark_cassandra_section
 from bench.several_servers import servers_section
 from bench.sheet import BAR_HEADINGS, Section, Unsafe, duration, table
 from bench.sustained import sustained_section
@@ -27,6 +29,8 @@ PARTS: Mapping[str, Callable[[bool], Section]] = {
     "cassandra": cassandra_section,
     "servers": servers_section,
     "sustained": sustained_section,
+    "spark": spark_section,
+    "spark-cassandra": spark_cassandra_section,
 }
 """What can be measured, each with a short way for a trial."""
 

@@ -17,7 +17,8 @@ HEADROOM = 1.25
 Points = Sequence[tuple[float, float]]
 
 
-def chart(title: str, curves: Mapping[str, Points]) -> str:
+def chart(title: str, curves: Mapping[str, Points], unit: str = "s") -> str:
+    """`unit`: of what goes to the right."""
     height = TOP + len(curves) * (PANEL_HEIGHT + GAP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
@@ -26,11 +27,11 @@ def chart(title: str, curves: Mapping[str, Points]) -> str:
         f'<text x="{LEFT}" y="20" font-size="14">{escape(title)}</text>',
     ]
     for index, (name, points) in enumerate(curves.items()):
-        parts += _panel(name, points, TOP + index * (PANEL_HEIGHT + GAP))
+        parts += _panel(name, points, TOP + index * (PANEL_HEIGHT + GAP), unit)
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _panel(name: str, points: Points, top: float) -> list[str]:
+def _panel(name: str, points: Points, top: float, unit: str) -> list[str]:
     end = max((x for x, _ in points), default=1.0)
     highest = max((y for _, y in points), default=1.0) * HEADROOM or 1.0
     bottom, right = top + PANEL_HEIGHT, WIDTH - RIGHT
@@ -43,7 +44,7 @@ def _panel(name: str, points: Points, top: float) -> list[str]:
         f'<path d="M{LEFT},{top} V{bottom} H{right}" fill="none" stroke="#888"/>',
         f'<text x="{LEFT - 6}" y="{top + 10}" text-anchor="end">{highest:,.0f}</text>',
         f'<text x="{LEFT - 6}" y="{bottom}" text-anchor="end">0</text>',
-        f'<text x="{right}" y="{bottom + 16}" text-anchor="end">{end:,.0f} s</text>',
+        f'<text x="{right}" y="{bottom + 16}" text-anchor="end">{end:,.0f} {unit}</text>',
         f'<polyline points="{" ".join(place(x, y) for x, y in points)}" fill="none" stroke="#1f6feb" '
         'stroke-width="2"/>',
     ]

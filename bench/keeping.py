@@ -25,6 +25,10 @@ class Kept:
     identity: str
     figures: dict[str, Any] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
+    charts: dict[str, str] = field(default_factory=dict)
+    """SVG by the last part of its file's name, as in the reports of benchmarks."""
+    notes: dict[str, Any] = field(default_factory=dict)
+    """What a part needs to go on and the report does not say."""
     seconds: float = 0.0
     finished: str | None = None
     """When it came to its end."""

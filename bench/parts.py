@@ -45,6 +45,10 @@ class Amounts:
     power_losses: int = 20_000
     cluster_kills: int = 10
     flat: int = 1_000_000
+    spark_kills: int = 24
+    """In all; every stage has the same share."""
+    spark_scale: int = 10_000_000
+    """Messages; a tenth and three tenths of them come first."""
     processes: int | None = None
     """At once, for what can be done beside each other; None takes all cores."""
 
@@ -185,6 +189,41 @@ def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             asyncio.run(let_pass())
 
 
+def spark_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Drivers and tasks of Spark killed -9 in the archive, a batch and a stream that write; each is run again."""
+    from bench import spark_kills as killing
+
+    share = -(-amounts.spark_kills // len(killing.STAGES))
+    for store, opening in killing.STORES.items():
+        missing = [
+            stage for stage in killing.STAGES
+            if stage.store == store and kept.figures.get(f"{stage.title}: kills", 0) < share
+        ]
+        if not missing:
+            continue
+        progress(f"{store} is opened")
+        with opening() as world:
+            for stage in missing:
+                with Portion(kept):
+                    toll = stage.run(world, share, progress)
+                    kept.figures.update({f"{stage.title}: {name}": figure for name, figure in toll.figures().items()})
+                    kept.figures["kills"] = sum(kept.figures.get(f"{one.title}: kills", 0) for one in killing.STAGES)
+                    kept.failures += [f"{stage.title}: {complaint}" for complaint in toll.complaints]
+
+
+def spark_scale(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Audit and insight of more and more messages: memory must be bounded, and time must grow as messages do."""
+    from bench import spark_scale as scaling
+
+    sizes = kept.notes.setdefault(f"up to {amounts.spark_scale}", [])
+    with scaling.growing(progress) as queue:
+        for messages in scaling.sizes(amounts.spark_scale)[len(sizes) :]:
+            with Portion(kept):
+                sizes.append(queue.looked_at(messages).as_json())
+    found = scaling.Scale.of(sizes)
+    kept.figures, kept.failures, kept.charts = found.figures(), found.complaints(), found.charts()
+
+
 PARTS = {
     "seeds": Part(seeds, ("src",)),
     "mutants": Part(mutants, ("src", "tests/simulation")),
@@ -192,4 +231,6 @@ PARTS = {
     "power-loss": Part(power_loss, ("src", "tests/unit/sqlite")),
     "cluster-kills": Part(cluster_kills, ("src", "cluster", "tests/killed", "tests/cluster")),
     "flat": Part(flat, ("src", "tests/costs")),
+    "spark-kills": Part(spark_kills, ("src", "cluster")),
+    "spark-scale": Part(spark_scale, ("src",)),
 }

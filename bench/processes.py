@@ -49,19 +49,41 @@ class Running:
 
     def resident_bytes(self) -> int:
         """What is really there of its memory, that of the processes it has started included."""
-        return sum(_resident_bytes(pid) for pid in _family(self.process.pid))
+        return sum(resident_bytes(pid) for pid in family(self.process.pid))
 
 
-def _family(pid: int) -> Iterator[int]:
+def family(pid: int) -> Iterator[int]:
+    """The process and all that it has started, as far as they are still there."""
     yield pid
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        for child in (thread / "children").read_text().split():
-            yield from _family(int(child))
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except FileNotFoundError:
+        return
+    for thread in threads:
+        try:
+            children = (thread / "children").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children.split():
+            yield from family(int(child))
 
 
-def _resident_bytes(pid: int) -> int:
-    found = re.search(r"^VmRSS:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+def resident_bytes(pid: int) -> int:
+    """0 for a process that has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
     return int(found[1]) * 1024 if found is not None else 0
+
+
+def command_of(pid: int) -> str:
+    """Empty for a process that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 class Starting:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 from bench import here
@@ -21,9 +22,7 @@ BARS = Amounts()
 
 def main() -> int:
     options = _options()
-    amounts = Amounts(
-        options.seeds, options.kills, options.power_losses, options.cluster_kills, options.flat, options.processes
-    )
+    amounts = Amounts(**{each.name: getattr(options, each.name) for each in fields(Amounts)})
     identities = {name: here.identity(part.rests_on) for name, part in PARTS.items()}
     for name in options.only:
         kept = Kept(name, identities[name]) if options.anew else Kept.load(name, identities[name])
@@ -47,6 +46,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--power-losses", type=int, default=BARS.power_losses, metavar="N", help="states rebuilt")
     parser.add_argument("--cluster-kills", type=int, default=BARS.cluster_kills, metavar="N", help="at each level")
     parser.add_argument("--flat", type=int, default=BARS.flat, metavar="N", help="messages that pass first")
+    parser.add_argument("--spark-kills", type=int, default=BARS.spark_kills, metavar="N", help="of drivers and tasks")
+    parser.add_argument("--spark-scale", type=int, default=BARS.spark_scale, metavar="N", help="messages at most")
     parser.add_argument("--processes", type=int, default=None, metavar="N", help="at once (default: all cores)")
     parser.add_argument("--report-folder", type=Path, default=here.ROOT / "docs" / "proof")
     options = parser.parse_args()

@@ -14,6 +14,8 @@ SHOWN_FAILURES = 20
 
 BARS = Amounts()
 
+LEAST_SPARK_KILLS = 20
+
 REACHED: dict[str, tuple[str, int]] = {
     "seeds": ("seeds", BARS.seeds),
     "mutants": ("mutants", 12),
@@ -21,6 +23,8 @@ REACHED: dict[str, tuple[str, int]] = {
     "power-loss": ("states rebuilt", BARS.power_losses),
     "cluster-kills": ("servers under load, commitlog_sync batch: kills of all nodes", BARS.cluster_kills),
     "flat": ("SQLite: messages passed", BARS.flat),
+    "spark-kills": ("kills", LEAST_SPARK_KILLS),
+    "spark-scale": ("messages audited", BARS.spark_scale),
 }
 """By part: the figure that the bar is about, and the bar."""
 
@@ -38,12 +42,16 @@ def verdict(kept: Kept) -> str:
 
 def write_report(parts: Sequence[Kept], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{here.today()}-{here.commit()}.md"
-    path.write_text("\n".join(_lines(parts)) + "\n")
+    stem = f"{here.today()}-{here.commit()}"
+    for kept in parts:
+        for name, drawing in kept.charts.items():
+            (folder / f"{stem}-{name}.svg").write_text(drawing)
+    path = folder / f"{stem}.md"
+    path.write_text("\n".join(_lines(parts, stem)) + "\n")
     return path
 
 
-def _lines(parts: Sequence[Kept]) -> list[str]:
+def _lines(parts: Sequence[Kept], stem: str) -> list[str]:
     changed = here.changed_files()
     seconds = sum(kept.seconds for kept in parts)
     missing = [name for name in PARTS if name not in {kept.name for kept in parts}]
@@ -65,6 +73,8 @@ def _lines(parts: Sequence[Kept]) -> list[str]:
         lines += [f"- {name}: {_number(figure)}" for name, figure in kept.figures.items()]
         lines.append(f"- failures: {len(kept.failures)}")
         lines += [f"  - {failure}" for failure in kept.failures[:SHOWN_FAILURES]]
+        for name in kept.charts:
+            lines += ["", f"![{kept.name}]({stem}-{name}.svg)"]
     return lines
 
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import PreparedStatement
@@ -22,6 +21,7 @@ from angelhair.engine import places
 from angelhair.spark.columns import RAW, STATE_COLUMNS
 from angelhair.spark.place import Place
 from angelhair.spark.planning import Run
+from angelhair.spark.reading.joining import joined
 from angelhair.stores.cassandra.connect import connected
 from angelhair.stores.cassandra.store import READ
 
@@ -59,8 +59,9 @@ def read(
     asked = deque(ask(bucket) for bucket in islice(buckets, BUCKETS_AHEAD))
     while asked:
         bucket, bodies, states = asked.popleft()
-        known = {} if states is None else _columns(states, ("number", *state_names))
-        batch = _joined(_columns(bodies, body_names), known, names)
+        batch = _rows(bodies, body_names)
+        if states is not None:
+            batch = joined(batch, _rows(states, ("number", *state_names)), names)
         for following in islice(buckets, 1):
             asked.append(ask(following))
         floor = _mark(session, pointers, "floor")
@@ -81,29 +82,12 @@ def _select(table: str, names: Sequence[str]) -> str:
     return f"SELECT {', '.join(columns)} FROM {table} WHERE partition = ? AND key >= ? AND key < ?"
 
 
-def _columns(answer: ResponseFuture, names: Sequence[str]) -> dict[str, pa.Array]:
+def _rows(answer: ResponseFuture, names: Sequence[str]) -> pa.RecordBatch:
     rows = [row for row in answer.result() if row[0] is not None]
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
-    return {
-        name: pa.array(values, RAW.field(name).type) for name, values in zip(names, columns, strict=True)
-    }
-
-
-def _joined(bodies: dict[str, pa.Array], states: dict[str, pa.Array], names: Sequence[str]) -> pa.RecordBatch:
-    """Both come in the order of ids. A message that was never delivered has no state."""
-    indices = _positions(states["number"], bodies["number"]) if states else None
-    arrays = [bodies[name] if name in bodies else states[name].take(indices) for name in names]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema([RAW.field(name) for name in names]))
-
-
-def _positions(known: pa.Array, wanted: pa.Array) -> pa.Array:
-    """Where among the known numbers each of the wanted ones is; null for those that are not there."""
-    known, wanted = known.to_numpy(), wanted.to_numpy()
-    positions = np.searchsorted(known, wanted)
-    there = np.zeros(len(wanted), dtype=bool)
-    inside = positions < len(known)
-    there[inside] = known[positions[inside]] == wanted[inside]
-    return pa.array(positions, mask=~there)
+    schema = pa.schema([RAW.field(name) for name in names])
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def purged_below(place: Place, incarnation: str, lane: int) -> int:
