@@ -37,7 +37,7 @@ COMMANDS = (
     Command("dead", "look at dead letters and send them back"),
     Command("repair", "see where repair stands, and have it look again"),
     Command("load", "produce and consume at a rate, and account for every message"),
-    Command("pipeline", "archive a queue's history, on Spark"),
+    Command("pipeline", "work on a queue's history, on Spark"),
     Command("tour", "see what a queue does, step by step, on the embedded store"),
     Command("simulate", "run the engine in a seeded, hostile world"),
     Command("completion", "print a script that completes this command in a shell"),
