@@ -25,6 +25,9 @@ class Stats:
     """Moved to the dead-letter queue, of those that are still in the queue's unfinished buckets."""
     oldest_age_ms: int | None = None
     exact: bool = True
+    archived: int = 0
+    unarchived: int = 0
+    """Buckets, of a queue with `archive`: in the lake; finished, and kept until they are."""
 
     def add(self, other: Stats) -> None:
         self.visible += other.visible
@@ -32,6 +35,8 @@ class Stats:
         self.delayed += other.delayed
         self.dead += other.dead
         self.exact = self.exact and other.exact
+        self.archived += other.archived
+        self.unarchived += other.unarchived
         if other.oldest_age_ms is not None:
             self.oldest_age_ms = max(other.oldest_age_ms, self.oldest_age_ms or 0)
 
@@ -39,6 +44,8 @@ class Stats:
 async def lane_stats(lane: Lane, now: Moment, expiring: bool, most: int = limits.STATS_BUCKETS) -> Stats:
     marks = await read_marks(lane)
     stats = Stats()
+    if lane.settings.archive:
+        stats.archived, stats.unarchived = marks.archived, max(0, marks.repair - marks.archived)
     if marks.next_id == 0:
         return stats
     last = lane.bucket_of(marks.next_id - 1)

@@ -123,6 +123,9 @@ DEPTH_REST = 20
 DEPTH_REST_SECONDS = 0.02
 """The least rest between two looks."""
 
+ARCHIVE_PATIENCE_SECONDS = 86_400.0
+"""How long finished buckets may wait for the lake without any going there, before the server's log says so."""
+
 METRICS_SIBLING_SECONDS = 1.0
 """How long one process of a server waits for another's figures before it answers without them."""
 

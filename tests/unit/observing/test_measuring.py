@@ -253,6 +253,38 @@ def test_depth_is_said_by_one_server_and_goes_with_the_lease() -> None:
     run(main)
 
 
+def test_a_queue_that_nobody_archives_is_said(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main(world: World) -> None:
+        server = world.server()
+        await server.engine.create_queue("me", "jobs", QueueSettings(bucket_size=1, archive=True))
+        await server.engine.put("me", "jobs", [NewMessage(b"x")] * 3)
+        (found,) = await server.engine.receive("me", "jobs", [Ask(3)])
+        assert isinstance(found, list)
+        await server.engine.ack("me", "jobs", [delivery.receipt for delivery in found])
+        for _ in range(20):
+            world.dial.wall_ms += limits.STEP_MS
+            await server.engine.step("me", "jobs")
+        depths = _depths(server, "jobs")
+        await depths.step()
+        assert server.value("angelhair_queue_unarchived_buckets", "jobs") == 3
+        assert not caplog.records
+        monkeypatch.setattr(limits, "ARCHIVE_PATIENCE_SECONDS", 0.0)
+        await depths.step()
+        assert "3 finished buckets are kept until they are archived" in caplog.text
+        caplog.clear()
+        # It moves: nothing to say. And then nothing is left.
+        for archived, left in ((2, 1), (3, 0)):
+            await server.engine.archived_up_to("me", "jobs", 0, archived)
+            await depths.step()
+            assert server.value("angelhair_queue_unarchived_buckets", "jobs") == left
+        await depths.step()
+        assert not caplog.records
+
+    run(main)
+
+
 def _depths(server: Watched, *queues: str) -> Depths:
     return Depths(server.engine, "me", lambda: queues, server.observer)
 

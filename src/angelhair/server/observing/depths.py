@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from angelhair import limits
+from angelhair.engine.stats import Stats
 from angelhair.errors import QueueNotFound, StoreError
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.observer import Observer
@@ -33,6 +34,8 @@ class Depths:
         self._round: list[str] = []
         self._round_begun = 0.0
         self._known: set[str] = set()
+        self._archived: dict[str, tuple[int, float]] = {}
+        """By queue: how far it was in the lake, and since when it has not come further, or was said so."""
         self._missing: frozenset[str] = frozenset()
         self._task: asyncio.Task[None] | None = None
 
@@ -89,8 +92,25 @@ class Depths:
         else:
             self._known.add(name)
             self._observer.depth(name, stats)
+            self._watch_archive(name, stats)
+
+    def _watch_archive(self, name: str, stats: Stats) -> None:
+        """Says when a queue fills the store because nobody archives it."""
+        now = self._loop.time()
+        archived, since = self._archived.get(name, (-1, now))
+        if not stats.unarchived or archived != stats.archived:
+            since = now
+        elif now - since >= limits.ARCHIVE_PATIENCE_SECONDS:
+            since = now
+            _log.warning(
+                "%s: %d finished buckets are kept until they are archived, and the archive mark has not moved for %d "
+                "hours; is `angelhair pipeline archive` running?",
+                name, stats.unarchived, limits.ARCHIVE_PATIENCE_SECONDS // 3_600,
+            )
+        self._archived[name] = (stats.archived, since)
 
     def _forget(self, name: str) -> None:
+        self._archived.pop(name, None)
         if name in self._known:
             self._known.discard(name)
             self._observer.depth_unknown(name)

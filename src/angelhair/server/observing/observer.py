@@ -62,6 +62,9 @@ class Observer:
         self._oldest = self._levels(
             "angelhair_queue_oldest_seconds", "Age of the oldest message that waits to be delivered; 0 if none does.",
             ("queue",))
+        self._unarchived = self._levels(
+            "angelhair_queue_unarchived_buckets", "Finished buckets that are kept until they are in the lake.",
+            ("queue",))
         self._exact = self._levels(
             "angelhair_queue_depth_exact", "1 when the depth was counted, 0 when it is estimated.", ("queue",))
 
@@ -149,10 +152,11 @@ class Observer:
         self._depth.set((label, "dead"), stats.dead)
         self._oldest.set((label,), (stats.oldest_age_ms or 0) / 1000)
         self._exact.set((label,), int(stats.exact))
+        self._unarchived.set((label,), stats.unarchived)
 
     def depth_unknown(self, queue: str) -> None:
         """Another server looks after this queue now: an old figure of ours would stand beside its new one."""
-        for levels in (self._depth, self._oldest, self._exact):
+        for levels in (self._depth, self._oldest, self._exact, self._unarchived):
             levels.forget(lambda key: key[0] == queue)
 
     @property
