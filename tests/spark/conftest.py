@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
 
+from angelhair.cli.main import main
+from angelhair.cli.pipeline import jobs
 from angelhair.spark import register
 from tests.spark.live import Live, on_cassandra, on_file
 
@@ -37,3 +42,28 @@ def live(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     opened = on_cassandra() if request.param == "cassandra" else on_file(tmp_path_factory.mktemp("queues"))
     with opened as queues:
         yield queues
+
+
+@pytest.fixture
+def command(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`angelhair pipeline`, from its words to what it prints, in the session of the tests: starting one takes longer
+    than most jobs."""
+
+    @contextmanager
+    def session_of(_: argparse.Namespace) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(jobs, "_session_of", session_of)
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        try:
+            code = main(["pipeline", *words])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, complaints = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, out, complaints)
+
+    return run

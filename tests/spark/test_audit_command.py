@@ -1,10 +1,10 @@
-"""`angelhair pipeline audit`, `insight` and `run`, as processes: what they print, and how they end."""
+"""`angelhair pipeline audit`, `insight` and `run`: what they print, and how they end."""
 
 from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from angelhair.engine import places
@@ -13,15 +13,12 @@ from angelhair.model import NewMessage
 from angelhair.settings import ACCOUNT
 from tests.spark.live import QUICK, on_file
 
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "angelhair", "pipeline", *arguments],
-        capture_output=True, text=True, check=False, timeout=240,
-    )
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def test_audit_ends_with_1_when_it_finds_something_and_insight_says_what_it_would_count(tmp_path: Path) -> None:
+def test_audit_ends_with_1_when_it_finds_something_and_insight_says_what_it_would_count(
+    command: Command, tmp_path: Path
+) -> None:
     data, lake = tmp_path / "data", tmp_path / "lake"
     data.mkdir()
     with on_file(data) as live:
@@ -32,7 +29,7 @@ def test_audit_ends_with_1_when_it_finds_something_and_insight_says_what_it_woul
         (found,) = live.run(live.store.read([Span(places.account_queues(ACCOUNT), queue, queue)]))
         states = places.states(str(found.rows[0].values["incarnation"]), 0, 1)
         live.run(live.store.change([Change(states, [RowChange(17, {}, {"settled": None, "visible_at": 0})])]))
-    where = ("--queue", queue, "--lake", str(lake), "--data", str(data), "--master", "local[2]")
+    where = ("--queue", queue, "--lake", str(lake), "--data", str(data))
 
     ran = command("audit", *where)
     assert ran.returncode == 1, ran.stderr
@@ -47,7 +44,7 @@ def test_audit_ends_with_1_when_it_finds_something_and_insight_says_what_it_woul
     assert not lake.exists()
 
 
-def test_the_whole_pipeline_runs_and_stops_before_it_drops_what_is_damaged(tmp_path: Path) -> None:
+def test_the_whole_pipeline_runs_and_stops_before_it_drops_what_is_damaged(command: Command, tmp_path: Path) -> None:
     data, lake = tmp_path / "data", tmp_path / "lake"
     data.mkdir()
     with on_file(data) as live:
@@ -55,7 +52,7 @@ def test_the_whole_pipeline_runs_and_stops_before_it_drops_what_is_damaged(tmp_p
         live.put(queue, [NewMessage(b"%d" % number) for number in range(45)])
         live.drain(queue, 45)
         live.work_until(queue, "repair", 4)
-    where = ("--queue", queue, "--lake", str(lake), "--data", str(data), "--master", "local[2]", "--json")
+    where = ("--queue", queue, "--lake", str(lake), "--data", str(data), "--json")
 
     ran = command("run", *where, "--dry-run")
     assert ran.returncode == 0, ran.stderr

@@ -1,10 +1,11 @@
-"""`angelhair pipeline`, as a process."""
+"""`angelhair pipeline`: one job as a process, others in the session of the tests."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -12,8 +13,10 @@ from deltalake import DeltaTable
 from angelhair.model import NewMessage
 from tests.spark.live import QUICK, on_file
 
+Command = Callable[..., subprocess.CompletedProcess[str]]
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "angelhair", "pipeline", *arguments],
         capture_output=True, text=True, check=False, timeout=120,
@@ -28,18 +31,18 @@ def test_archive_from_the_command_line(tmp_path: Path) -> None:
         live.put(queue, [NewMessage(b"%d" % number) for number in range(45)])
         live.drain(queue, 45)
         live.work_until(queue, "repair", 4)
-    ran = command("archive", "--queue", queue, "--lake", str(lake), "--data", str(data), "--json")
+    ran = process("archive", "--queue", queue, "--lake", str(lake), "--data", str(data), "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {
         "queue": queue, "lake": f"{lake}/{queue}", "messages": 40, "files": 2, "marks": {"0": 4}, "swept": 0,
         "bytes": sum(path.stat().st_size for path in lake.rglob("*.parquet")),
     }
     assert DeltaTable(str(lake / queue)).to_pyarrow_table().num_rows == 40
-    again = command("archive", "--queue", queue, "--lake", str(lake), "--data", str(data))
+    again = process("archive", "--queue", queue, "--lake", str(lake), "--data", str(data))
     assert (again.returncode, again.stdout.split(" messages")[0]) == (0, "0")
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_what_is_not_there_is_said(command: Command, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ran = command("archive", "--queue", "q", "--lake", str(tmp_path / "lake"), "--data", str(tmp_path / "empty"))
     assert ran.returncode == 1
@@ -53,7 +56,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert "q" in ran.stderr.splitlines()[-1]
 
 
-def test_load_and_retire_from_the_command_line(tmp_path: Path) -> None:
+def test_load_and_retire_from_the_command_line(command: Command, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     with on_file(data) as live:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from pyspark.sql import SparkSession
-
-from angelhair.cli.main import main
-from angelhair.cli.pipeline import archive, jobs
+from angelhair.cli.pipeline import archive
 from angelhair.model import NewMessage
 from angelhair.settings import ACCOUNT
 from angelhair.spark.lakes import FORMATS, open_lake
@@ -20,25 +15,16 @@ from tests.spark.lakes import rows_in
 from tests.spark.live import QUICK, on_file
 
 
-@pytest.fixture
-def session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    @contextmanager
-    def session_of(_: argparse.Namespace) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(jobs, "_session_of", session_of)
-
-
-@pytest.mark.usefixtures("session")
-def test_archive_compact_and_erase(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_archive_compact_and_erase(
+    command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     data, lake = tmp_path / "data", tmp_path / "lake"
     data.mkdir()
 
     def run(job: str, *words: str, store: bool = True) -> tuple[int, str, str]:
         where = ["--data", str(data)] if store else []
-        code = main(["pipeline", job, "--queue", queue, "--lake", str(lake), *where, *words])
-        out, complaint = capsys.readouterr()
-        return code, out, complaint
+        ran = command(job, "--queue", queue, "--lake", str(lake), *where, *words)
+        return ran.returncode, ran.stdout, ran.stderr
 
     with on_file(data) as live:
         queue = live.create(**QUICK, archive=True)

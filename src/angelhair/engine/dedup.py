@@ -10,9 +10,9 @@ are done in the first round; those that met somebody else's pending key, or a fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -56,37 +56,55 @@ class _Try:
         return self.placed.number
 
 
+class Reserved(Protocol):
+    """Ids that were taken in a lane which is open now."""
+
+    @property
+    def lane(self) -> Lane: ...
+    @property
+    def first(self) -> int: ...
+
+
+Reserve = Callable[[int], Awaitable[Reserved]]
+
+
 async def put_keyed(
-    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve
 ) -> list[put.PutOutcome]:
     """For each the id under which the message with its key is, or an error. Equal keys get equal answers."""
     tries: dict[str, _Try] = {}
     for item in items:
-        lapses_at = item.placed.enqueued_at + item.lane.settings.dedup_window_ms
+        lapses_at = max(item.placed.lapses_at, item.placed.enqueued_at + item.lane.settings.dedup_window_ms)
         tries.setdefault(item.key, _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at)))
     for round_number in range(limits.PUT_ROUNDS):
         open_tries = [one for one in tries.values() if one.answer is None]
         if not open_tries:
             break
-        await _one_round(open_tries, lane_of, f"{attempt}.{round_number}", round_number > 0, now)
+        await _one_round(open_tries, lane_of, f"{attempt}.{round_number}", round_number > 0, now, reserve_again)
     unfit = OutcomeUnknown("the key's message kept meeting finished buckets")
     answers = {key: unfit if one.answer is None else one.answer for key, one in tries.items()}
     return [answers[item.key] for item in items]
 
 
 async def _one_round(
-    tries: Sequence[_Try], lane_of: Callable[[int], Lane], attempt: str, again: bool, now: Moment
+    tries: Sequence[_Try], lane_of: Callable[[int], Lane], attempt: str, again: bool, now: Moment,
+    reserve_again: Reserve,
 ) -> None:
     store = tries[0].lane.store
     for number, one in enumerate(tries):
         one.token = f"{attempt}.{number}"
     outcomes = await change_settled(store, [_change(one, one.expect, PENDING) for one in tries])
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
+    over = []
     for one in ready:
         if one.resuming:
-            one.placed = await _as_it_stands(one.lane, one.placed)
+            stands = await _as_it_stands(one.lane, one.placed)
+            if stands is None:
+                over.append(one)
+            else:
+                one.placed = stands
     by_lane: dict[int, list[_Try]] = {}
-    for one in ready:
+    for one in [one for one in ready if one not in over]:
         by_lane.setdefault(one.lane.number, []).append(one)
     for group in by_lane.values():
         written = await put.write(group[0].lane, [one.placed for one in group], now)
@@ -98,8 +116,11 @@ async def _one_round(
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
+    for one in over:
+        if await given(one.lane, [one.number]):
+            one.answer = MessageId(one.lane.number, one.number)
     await _commit([one for one in ready if isinstance(one.answer, MessageId)])
-    await _move_on([one for one in ready if one.answer is None], attempt)
+    await _move_on([one for one in ready if one.answer is None], reserve_again)
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:
@@ -139,20 +160,21 @@ async def _commit(tries: Sequence[_Try]) -> None:
         tries = [one for one, outcome in zip(tries, outcomes, strict=True) if isinstance(outcome, StoreError)]
 
 
-async def _move_on(tries: Sequence[_Try], attempt: str) -> None:
+async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
     """Ids that were never delivered and no longer can be: their keys move on to new ones."""
     if not tries:
         return
     for one in tries:
         one.expect = _pending(one)
-    first = await put.reserve(tries[0].item.lane, len(tries), f"{attempt}.again")
+    fresh = await reserve_again(len(tries))
     for offset, one in enumerate(tries):
-        one.lane = one.item.lane
-        one.placed = one.placed._replace(number=first + offset)
+        one.lane = fresh.lane
+        one.placed = one.placed._replace(number=fresh.first + offset)
 
 
-async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
-    """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row."""
+async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed | None:
+    """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row.
+    None when it has expired unseen: under its id it stays so, whoever writes there."""
     bucket = lane.bucket_of(placed.number)
     (found,) = await read_surely(lane.store, [Span(lane.bodies(bucket), placed.number, placed.number)])
     for row in found.rows:
@@ -160,8 +182,7 @@ async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed:
         visible_from, keyed = row.values.get("visible_from"), row.values.get("keyed")
         kept_ms = lane.settings.retention_ms
         if isinstance(enqueued_at, int) and kept_ms is not None and enqueued_at + kept_ms <= placed.enqueued_at:
-            # It was never confirmed, and has expired unseen: as it stands nobody would receive it.
-            return placed
+            return None
         if isinstance(body, bytes) and isinstance(enqueued_at, int):
             delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
             text = attributes if isinstance(attributes, str) else None

@@ -202,6 +202,7 @@ class Engine:
     async def finish_run(self, begun: Begun, messages: Sequence[NewMessage]) -> set[int]:
         """The second half; which of the messages have a key that was there before. After an error both halves may be
         tried again, by anybody."""
+        validate_whole("messages", len(messages), begun.run.messages, begun.run.messages)
         if isinstance(messages, Bodies):
             validate_bodies(messages.bodies)
         else:

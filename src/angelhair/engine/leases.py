@@ -25,6 +25,7 @@ from angelhair import limits
 from angelhair.clock import Clock, Moment
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Store, Values
+from angelhair.errors import Unavailable
 
 
 @dataclass(slots=True)
@@ -148,7 +149,10 @@ async def richer_holders(store: Store, clock: Clock, leases: Sequence[Lease]) ->
     if not _richer(leases, now):
         return frozenset()
     others = [lease for lease in leases if lease.held_fence is None]
-    found = await store.read([Span(lease.partition, lease.role, lease.role) for lease in others])
+    try:
+        found = await store.read([Span(lease.partition, lease.role, lease.role) for lease in others])
+    except Unavailable:
+        return frozenset()
     seen = clock.now()
     for lease, part in zip(others, found, strict=True):
         lease.see(part.rows[0].values if part.rows else {}, seen)

@@ -22,7 +22,7 @@ from angelhair import limits
 from angelhair.engine import dedup, places
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given
-from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation
@@ -113,6 +113,8 @@ async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
     """None when the run is in the queue already. Raises `QueueGone` or `LaneSealed` when what is remembered is old."""
     (found,) = await read_surely(memory.store, [Span(_partition(queue, run), run.block, run.block)])
     if found.rows:
+        # The queue may have been deleted and made again since we remembered it: its ledger is not the new one's (R6).
+        await put.check_sequence(memory.lane(queue, queue.open_lanes[0]))
         return await _resumed(memory, queue, run, _entry(found.rows[0].values))
     lane, attempt = memory.lane_for_put(queue, memory.clock.now()), memory.identities.fresh()
     begun_at = await wake.index_time_ms(lane)
@@ -142,11 +144,6 @@ async def _finish(
     memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: Callable[[int], Awaitable[Reservation]]
 ) -> set[int]:
     queue, run, entry, resuming = begun
-    if isinstance(messages, Bodies) and not resuming and not queue.settings.delay_ms:
-        lane = memory.lane(queue, entry.lane)
-        if await put.write_plain(lane, entry.id, messages.bodies, entry.begun_at, entry.lapses_at):
-            await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
-            return set()
     known: set[int] = set()
     for _ in range(limits.PUT_ROUNDS):
         lane = memory.lane(queue, entry.lane)
@@ -154,51 +151,109 @@ async def _finish(
         if resuming:
             for number in await given(lane, numbers):
                 del numbers[number]
-        enqueued_at = _enqueued_at(queue, entry, await wake.index_time_ms(lane))
-        placed = [
-            put.Placed(number, messages[offset], enqueued_at, entry.lapses_at) for number, offset in numbers.items()
-        ]
-        keyed = [item for item in placed if item.message.key is not None]
+        keyed = {number: offset for number, offset in numbers.items() if _key_of(messages, offset) is not None}
         if keyed:
-            known |= {numbers[number] for number in await _put_keyed(memory, queue, lane, keyed)}
-            placed = [item for item in placed if item.message.key is None]
-        written = await put.write(lane, placed, memory.clock.now())
-        for outcome in written.outcomes.values():
-            if isinstance(outcome, AngelhairError):
-                raise OutcomeUnknown(str(outcome))
-        left = {item.number for item in written.again}
-        left -= await given(lane, left)
+            known |= await _put_keyed(memory, queue, lane, entry, messages, keyed, reserve_again)
+        plain = {number: offset for number, offset in numbers.items() if number not in keyed}
+        left = await _written(memory, queue, lane, entry, messages, plain, resuming)
         if not left:
-            await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
-            return known
-        if entry.lapses_at <= await wake.index_time_ms(lane):
-            # Their buckets may be gone, and with them what was given out.
-            raise _lapsed(run, entry)
-        rest = sorted(numbers[number] for number in left)
-        fresh = await reserve_again(len(rest))
-        if fresh.queue.incarnation != queue.incarnation:
-            raise QueueNotFound(queue.account, queue.name)
-        moved = replace(
-            entry, lane=fresh.lane.number, id=fresh.first, attempt=memory.identities.fresh(), rest=_ranges(rest)
-        )
-        entry, resuming = await _set(memory, queue, run, _as_it_was(entry), moved), True
+            entry = await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
+        else:
+            entry = await _moved_on(memory, queue, run, entry, sorted(plain[number] for number in left), reserve_again)
         if entry.status == COMMITTED:
             return known
+        # Moved on, by us or by who was faster: it says where to write now.
+        resuming = True
     raise OutcomeUnknown("every bucket that the messages were written to had been finished")
 
 
-async def _put_keyed(memory: Memory, queue: Queue, lane: Lane, placed: Sequence[put.Placed]) -> set[int]:
-    """The ids of those whose key another message has. They are done before anything of the run moves on."""
-    keyed = [dedup.Keyed(lane, item, item.message.key) for item in placed if item.message.key is not None]
-    answers = await dedup.put_keyed(
-        keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
+async def _written(
+    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
+    resuming: bool,
+) -> set[int]:
+    """Which of the ids can no longer be put to.
+
+    A message has one date, that of its entry. If that is so old that nobody would receive it, it is not dated anew
+    under its id: repair may have seen it expire, and a try that slept would bring the old date back.
+    """
+    if not numbers:
+        return set()
+    left = set(numbers)
+    if not _over(queue, entry, await wake.index_time_ms(lane)):
+        left = await _write(memory, queue, lane, entry, messages, numbers, resuming)
+        if _over(queue, entry, await wake.index_time_ms(lane)):
+            left = set(numbers)
+    return left - await given(lane, left) if left else left
+
+
+async def _write(
+    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
+    resuming: bool,
+) -> set[int]:
+    if isinstance(messages, Bodies) and not resuming and not queue.settings.delay_ms:
+        if await put.write_plain(lane, entry.id, messages.bodies, entry.begun_at, entry.lapses_at):
+            return set()
+    placed = [
+        put.Placed(number, messages[offset], entry.begun_at, entry.lapses_at) for number, offset in numbers.items()
+    ]
+    written = await put.write(lane, placed, memory.clock.now())
+    for outcome in written.outcomes.values():
+        if isinstance(outcome, AngelhairError):
+            raise OutcomeUnknown(str(outcome))
+    return {item.number for item in written.again}
+
+
+async def _moved_on(
+    memory: Memory, queue: Queue, run: Run, entry: Entry, rest: Sequence[int],
+    reserve_again: Callable[[int], Awaitable[Reservation]],
+) -> Entry:
+    """What is left goes to new ids, with a new date; the row says so before anything is written there."""
+    now_ms = await wake.index_time_ms(memory.lane(queue, entry.lane))
+    if entry.lapses_at <= now_ms:
+        # Their buckets may be gone, and with them what was given out.
+        raise _lapsed(run, entry)
+    fresh = await reserve_again(len(rest))
+    if fresh.queue.incarnation != queue.incarnation:
+        raise QueueNotFound(queue.account, queue.name)
+    moved = replace(
+        entry, lane=fresh.lane.number, id=fresh.first, attempt=memory.identities.fresh(), begun_at=now_ms,
+        rest=_ranges(rest),
     )
+    return await _set(memory, queue, run, _as_it_was(entry), moved)
+
+
+def _key_of(messages: Sequence[NewMessage], offset: int) -> str | None:
+    return None if isinstance(messages, Bodies) else messages[offset].key
+
+
+async def _put_keyed(
+    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
+    reserve_again: Callable[[int], Awaitable[Reservation]],
+) -> set[int]:
+    """Which of the messages have a key that another message has. They are done before anything of the run moves on."""
+    now_ms = await wake.index_time_ms(lane)
+    if entry.lapses_at <= now_ms:
+        raise OutcomeUnknown("the run was begun too long ago: what was given out cannot be told any more")
+    # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
+    keyed = {
+        offset: dedup.Keyed(lane, put.Placed(number, messages[offset], now_ms, entry.lapses_at), str(key))
+        for number, offset in numbers.items()
+        if (key := messages[offset].key) is not None
+    }
+    try:
+        answers = await dedup.put_keyed(
+            list(keyed.values()), lambda number: memory.lane(queue, number), memory.identities.fresh(),
+            memory.clock.now(), reserve_again,
+        )
+    except (QueueGone, LaneSealed) as error:
+        memory.distrust(queue.account, queue.name)
+        raise OutcomeUnknown("the queue or its lanes changed while the messages were being put") from error
     for answer in answers:
         if isinstance(answer, AngelhairError):
             raise OutcomeUnknown(str(answer))
     return {
-        item.placed.number
-        for item, answer in zip(keyed, answers, strict=True)
+        offset
+        for (offset, item), answer in zip(keyed.items(), answers, strict=True)
         if answer != MessageId(lane.number, item.placed.number)
     }
 
@@ -226,7 +281,8 @@ def _lapsed(run: Run, entry: Entry) -> StoreRefused:
 async def _set(memory: Memory, queue: Queue, run: Run, expect: Values, entry: Entry) -> Entry:
     """The row as it stands afterwards: ours, or that of who was faster."""
     change = Change(
-        _partition(queue, run), [RowChange(run.block, expect, entry.values)], ttl_seconds=limits.LEDGER_SECONDS
+        _partition(queue, run), [RowChange(run.block, expect, entry.values)],
+        ttl_seconds=max(limits.LEDGER_SECONDS, -(-run.window_ms // 1000)),
     )
     outcome = await change_one(memory.store, change)
     if isinstance(outcome, StoreError):
@@ -240,10 +296,10 @@ async def _set(memory: Memory, queue: Queue, run: Run, expect: Values, entry: En
     return _entry(row)
 
 
-def _enqueued_at(queue: Queue, entry: Entry, now_ms: int) -> int:
-    """The same for every try, so that two of them write the same rows; unless nobody would receive them any more."""
+def _over(queue: Queue, entry: Entry, now_ms: int) -> bool:
+    """Whether nobody would receive what has the entry's date."""
     kept_ms = queue.settings.retention_ms
-    return entry.begun_at if kept_ms is None or entry.begun_at + kept_ms > now_ms else now_ms
+    return kept_ms is not None and entry.begun_at + kept_ms <= now_ms
 
 
 def _as_it_was(entry: Entry) -> Values:

@@ -42,16 +42,19 @@ async def put_reserved(
         if item.message.key is not None
     }
     if keyed:
-        outcomes.update(zip(keyed, await _put_keyed(memory, queue, list(keyed.values())), strict=True))
+        outcomes.update(zip(keyed, await _put_keyed(memory, queue, list(keyed.values()), reserve_again), strict=True))
     plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
     await _put_plain(reservation.lane, plain, outcomes, reserve_again)
     return [outcomes[index] for index in range(len(messages))]
 
 
-async def _put_keyed(memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed]) -> list[PutOutcome]:
+async def _put_keyed(
+    memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed], reserve_again: ReserveAgain
+) -> list[PutOutcome]:
     try:
         return await dedup.put_keyed(
-            keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now()
+            keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now(),
+            reserve_again,
         )
     except StoreError as error:
         return [OutcomeUnknown(str(error))] * len(keyed)

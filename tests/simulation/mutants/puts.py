@@ -186,7 +186,7 @@ SLEEPERS = (
         "R10",
         (
             Patch("ledger._finish", "for number in await given(lane, numbers):", "for number in ():"),
-            Patch("ledger._finish", "left -= await given(lane, left)", "left -= set()"),
+            Patch("ledger._written", "left - await given(lane, left)", "left - set()"),
         ),
         attack=run_tried_again_after_it_was_given_out,
     ),

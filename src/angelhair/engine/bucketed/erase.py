@@ -36,6 +36,14 @@ async def erase(lane: Lane, number: int, now: Moment) -> bool:
             break
     else:
         raise Unavailable("too many servers change this message at once")
+    try:
+        return await _overwritten(lane, bucket, number)
+    except Unavailable as error:
+        # It is settled by now: that something happened has to be said.
+        raise OutcomeUnknown(str(error)) from error
+
+
+async def _overwritten(lane: Lane, bucket: int, number: int) -> bool:
     for _ in range(limits.SETTLE_ATTEMPTS):
         await must_write(lane.store, [Write(lane.bodies(bucket), [Row(number, NOTHING)])])
         (left,) = await read_surely(lane.store, [Span(lane.bodies(bucket), number, number)])

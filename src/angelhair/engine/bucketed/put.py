@@ -76,6 +76,12 @@ async def _next_id(lane: Lane) -> int:
     return _next_of(lane, found.rows[0].values if found.rows else {})
 
 
+async def check_sequence(lane: Lane) -> None:
+    """That the queue is the one that is remembered. Raises `QueueGone` or `LaneSealed`."""
+    (found,) = await read_surely(lane.store, [Span(lane.sequence)])
+    _next_of(lane, found.rows[0].values if found.rows else {})
+
+
 def _reservation(lane: Lane, first: int, count: int, attempt: str) -> Change:
     expect = {"next": first, "deleted": None, "sealed": None}
     return Change(
