@@ -1,6 +1,5 @@
 """R10: what expired unseen between two tries of a run, or of a put with a key, is not confirmed as if it were there."""
 
-"""A message that expired unseen, and is put again by a later try at the same id (R10, A1)."""
 from __future__ import annotations
 
 from collections import Counter
