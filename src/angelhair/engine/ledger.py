@@ -245,7 +245,7 @@ async def _put_keyed(
             list(keyed.values()), lambda number: memory.lane(queue, number), memory.identities.fresh(),
             memory.clock.now(), reserve_again,
         )
-    except (QueueGone, LaneSealed) as error:
+    except (QueueGone, LaneSealed, QueueNotFound) as error:
         memory.distrust(queue.account, queue.name)
         raise OutcomeUnknown("the queue or its lanes changed while the messages were being put") from error
     for answer in answers:

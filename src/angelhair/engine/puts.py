@@ -13,7 +13,7 @@ from angelhair.engine.bucketed.put import Placed, PutOutcome, Written
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
 from angelhair.engine.store import JoiningStore
-from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
+from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError, Unavailable
 from angelhair.model import NewMessage
 
 
@@ -58,7 +58,7 @@ async def _put_keyed(
         )
     except StoreError as error:
         return [OutcomeUnknown(str(error))] * len(keyed)
-    except (QueueGone, LaneSealed):
+    except (QueueGone, LaneSealed, QueueNotFound):
         # The keys stand, and their messages may be completed by later puts with the same keys.
         memory.distrust(queue.account, queue.name)
         return [OutcomeUnknown("the queue or its lanes changed while the message was being put")] * len(keyed)
