@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.spark.sessions import WANTED, connect_server, found_by
-
-pytest.importorskip("grpc", reason="a Connect client needs pyspark[connect]")
-pytest.importorskip("zstandard", reason="a Connect client needs pyspark[connect]")
 
 
 def test_source_stream_and_archive_run_over_connect(tmp_path: Path) -> None:
