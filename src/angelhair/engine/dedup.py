@@ -98,9 +98,11 @@ async def _one_round(
     over = []
     for one in ready:
         if one.resuming:
-            stands = await _as_it_stands(one.lane, one.placed)
+            now_ms = one.item.placed.enqueued_at
+            stands = await _as_it_stands(one.lane, one.placed, now_ms)
             if stands is None:
                 over.append(one)
+                one.placed = one.placed._replace(enqueued_at=now_ms)
             else:
                 one.placed = stands
     by_lane: dict[int, list[_Try]] = {}
@@ -146,7 +148,11 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
         return False
     one.resuming = True
     one.lane, one.token = lane_of(lane), str(found.get("attempt"))
-    one.placed = one.placed._replace(number=number, lapses_at=max(one.placed.lapses_at, lapses_at))
+    begun_at = found.get("enqueued_at")
+    one.placed = one.placed._replace(
+        number=number, lapses_at=max(one.placed.lapses_at, lapses_at),
+        enqueued_at=begun_at if isinstance(begun_at, int) else one.placed.enqueued_at,
+    )
     return True
 
 
@@ -172,17 +178,17 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
         one.placed = one.placed._replace(number=fresh.first + offset)
 
 
-async def _as_it_stands(lane: Lane, placed: put.Placed) -> put.Placed | None:
+async def _as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
     """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row.
     None when it has expired unseen: under its id it stays so, whoever writes there."""
+    kept_ms = lane.settings.retention_ms
+    if kept_ms is not None and placed.enqueued_at + kept_ms <= now_ms:
+        return None
     bucket = lane.bucket_of(placed.number)
     (found,) = await read_surely(lane.store, [Span(lane.bodies(bucket), placed.number, placed.number)])
     for row in found.rows:
         body, attributes, enqueued_at = (row.values.get(name) for name in ("body", "attributes", "enqueued_at"))
         visible_from, keyed = row.values.get("visible_from"), row.values.get("keyed")
-        kept_ms = lane.settings.retention_ms
-        if isinstance(enqueued_at, int) and kept_ms is not None and enqueued_at + kept_ms <= placed.enqueued_at:
-            return None
         if isinstance(body, bytes) and isinstance(enqueued_at, int):
             delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
             text = attributes if isinstance(attributes, str) else None
@@ -206,6 +212,7 @@ def _change(one: _Try, expect: Values, status: str) -> Change:
         "id": one.number,
         "attempt": one.token,
         "expires_at": item.placed.enqueued_at + window_ms,
+        "enqueued_at": one.placed.enqueued_at,
     }
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),

@@ -91,9 +91,10 @@ KEYS = Table(
     "keys",
     conditional=True,
     key=str,
-    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int},
+    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int, "enqueued_at": int},
 )
-"""Idempotency keys. Partition: a queue and a key's hash. Row: the key."""
+"""Idempotency keys. Partition: a queue and a key's hash. Row: the key. `enqueued_at`: the date of the message at that
+id, the same for whoever writes it there."""
 
 LEDGER = Table(
     "ledger",
