@@ -99,6 +99,17 @@ def test_a_key_is_one_message(spark: SparkSession, live: Live) -> None:
     assert received(live, queue)[b"e"] == 1
 
 
+def test_a_conflict_is_one_for_the_next_try_of_the_task_too(live: Live) -> None:
+    queue = live.create()
+    live.put(queue, [NewMessage(b"before", key="known")])
+    given = {**live.options, "queue": queue, "onConflict": "fail"}
+    options = WriteOptions.of({name.lower(): value for name, value in given.items()})
+    for _ in range(4):
+        rows = pa.RecordBatch.from_pydict({"body": pa.array([b"a"], pa.binary()), "key": pa.array(["known"])})
+        with pytest.raises(InvalidRequest, match="onConflict"):
+            put_all(options, "batch/x/0", iter([rows]))
+
+
 def test_a_batch_with_a_name_is_written_once(spark: SparkSession, live: Live) -> None:
     queue = live.create(bucket_size=10)
     rows = orders(spark, 40, 1).coalesce(1)

@@ -34,6 +34,15 @@ class Keyed(NamedTuple):
     lane: Lane
     placed: put.Placed
     key: str
+    owner: str
+    """Who puts it, the same whenever it is tried again. The key's row says whose message it stands for."""
+
+
+class Answer(NamedTuple):
+    outcome: put.PutOutcome
+    """The id under which the message with the key is, or an error."""
+    known: bool
+    """It is another message than the one that was to be put."""
 
 
 @dataclass(slots=True)
@@ -46,7 +55,8 @@ class _Try:
     """Under the id that the key names, or will."""
     expect: dict[str, Value] = field(default_factory=lambda: {"status": None})
     """What the key's row must be like for our id to go into it."""
-    token: str = ""
+    owner: str = ""
+    """Whose message the key stands for."""
     resuming: bool = False
     """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
     answer: put.PutOutcome | None = None
@@ -69,9 +79,9 @@ Reserve = Callable[[int], Awaitable[Reserved]]
 
 
 async def put_keyed(
-    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve
-) -> list[put.PutOutcome]:
-    """For each the id under which the message with its key is, or an error. Equal keys get equal answers."""
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], now: Moment, reserve_again: Reserve
+) -> list[Answer]:
+    """For each where the message with its key is, or an error. Of equal keys the first is the one that is put."""
     tries: dict[str, _Try] = {}
     for item in items:
         lapses_at = max(item.placed.lapses_at, item.placed.enqueued_at + item.lane.settings.dedup_window_ms)
@@ -80,19 +90,21 @@ async def put_keyed(
         open_tries = [one for one in tries.values() if one.answer is None]
         if not open_tries:
             break
-        await _one_round(open_tries, lane_of, f"{attempt}.{round_number}", round_number > 0, now, reserve_again)
+        await _one_round(open_tries, lane_of, round_number > 0, now, reserve_again)
     unfit = OutcomeUnknown("the key's message kept meeting finished buckets")
-    answers = {key: unfit if one.answer is None else one.answer for key, one in tries.items()}
-    return [answers[item.key] for item in items]
+    answers = []
+    for item in items:
+        one = tries[item.key]
+        answers.append(Answer(unfit if one.answer is None else one.answer, one.owner != item.owner))
+    return answers
 
 
 async def _one_round(
-    tries: Sequence[_Try], lane_of: Callable[[int], Lane], attempt: str, again: bool, now: Moment,
-    reserve_again: Reserve,
+    tries: Sequence[_Try], lane_of: Callable[[int], Lane], again: bool, now: Moment, reserve_again: Reserve
 ) -> None:
     store = tries[0].lane.store
-    for number, one in enumerate(tries):
-        one.token = f"{attempt}.{number}"
+    for one in tries:
+        one.owner = one.item.owner
     outcomes = await change_settled(store, [_change(one, one.expect, PENDING) for one in tries])
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
     over = []
@@ -139,15 +151,18 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
         one.expect = {"status": None}
         return False
     lapses_at = expires_at if isinstance(expires_at, int) else 0
-    if isinstance(expires_at, int) and expires_at <= one.item.placed.enqueued_at:
-        # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
+    owner = str(found.get("attempt"))
+    if isinstance(expires_at, int) and expires_at <= one.item.placed.enqueued_at and owner != one.item.owner:
+        # It outlived its window: a copy of an old put's write that landed late, or the key of a run, which is kept for
+        # that run alone to tell whether it was put. It counts as absent.
         one.expect = {"status": status, "lane": lane, "id": number, "attempt": found.get("attempt")}
         return False
+    one.owner = owner
     if status == COMMITTED:
         one.answer = MessageId(lane, number)
         return False
     one.resuming = True
-    one.lane, one.token = lane_of(lane), str(found.get("attempt"))
+    one.lane = lane_of(lane)
     begun_at = found.get("enqueued_at")
     one.placed = one.placed._replace(
         number=number, lapses_at=max(one.placed.lapses_at, lapses_at),
@@ -210,12 +225,13 @@ def _change(one: _Try, expect: Values, status: str) -> Change:
         "status": status,
         "lane": one.lane.number,
         "id": one.number,
-        "attempt": one.token,
+        "attempt": one.owner,
         "expires_at": item.placed.enqueued_at + window_ms,
         "enqueued_at": one.placed.enqueued_at,
     }
+    kept_ms = max(window_ms, item.placed.lapses_at - item.placed.enqueued_at)
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),
         [RowChange(item.key, expect, values)],
-        ttl_seconds=-(-window_ms // 1000),
+        ttl_seconds=-(-kept_ms // 1000),
     )

@@ -16,7 +16,6 @@ from angelhair.engine import bury, catalog, ledger
 from angelhair.engine.addressing import by_lane
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
-from angelhair.engine.bucketed import worker as working
 from angelhair.engine.bucketed.ack import AckOutcome, ack
 from angelhair.engine.bucketed.change import ChangeResult, Wanted, change
 from angelhair.engine.bucketed.erase import erase
@@ -26,10 +25,10 @@ from angelhair.engine.bucketed.receive import Waiting, receive
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
-from angelhair.engine.lanes import end_lane
+from angelhair.engine.lanes import step_lanes
 from angelhair.engine.ledger import Begun, Bodies, Run
 from angelhair.engine.memory import Memory
-from angelhair.engine.moves import move_exhausted, redrive_lane
+from angelhair.engine.moves import redrive_lane
 from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
@@ -199,7 +198,9 @@ class Engine:
         """The first half of messages that are put once, however often it is tried; None when they are there already."""
         return await self._with_queue(account, name, lambda queue: ledger.begin(self.memory, queue, run))
 
-    async def finish_run(self, begun: Begun, messages: Sequence[NewMessage]) -> set[int]:
+    async def finish_run(
+        self, begun: Begun, messages: Sequence[NewMessage], accept: ledger.Accept = ledger.accept_all
+    ) -> set[int]:
         """The second half; which of the messages have a key that was there before. After an error both halves may be
         tried again, by anybody."""
         validate_whole("messages", len(messages), begun.run.messages, begun.run.messages)
@@ -209,7 +210,8 @@ class Engine:
             for message in messages:
                 validate_message(message)
         queue = begun.queue
-        return await ledger.finish(self.memory, begun, messages, partial(self.reserve, queue.account, queue.name))
+        reserve_again = partial(self.reserve, queue.account, queue.name)
+        return await ledger.finish(self.memory, begun, messages, reserve_again, accept)
 
     # --- looking and operating ------------------------------------------------------------------------------------
 
@@ -354,17 +356,7 @@ class Engine:
         await self.memory.check_clock(self.clock.now())
 
         async def attempt(queue: Queue) -> int:
-            pause_ms = limits.STEP_MS
-            for number in list(queue.lanes):
-                lane = self.memory.lane(queue, number)
-                richer = await self.memory.richer_holders(queue)
-                trusted = self.memory.clock_is_good(self.clock.now())
-                again_ms, marks = await working.step(lane, self.memory.worker(lane), trusted, richer)
-                pause_ms = min(pause_ms, again_ms)
-                await move_exhausted(self.memory, queue, lane, self.clock.now())
-                if lane.sealed and marks is not None:
-                    queue = await end_lane(self.memory, queue, number, marks)
-            return pause_ms
+            return await step_lanes(self.memory, queue)
 
         return await self._with_queue(account, name, attempt)
 

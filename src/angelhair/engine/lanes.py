@@ -1,16 +1,42 @@
-"""The end of a lane: sealed, read to its end, kept for its history, forgotten (R11)."""
+"""The background work of a queue, lane by lane, and the end of a lane: sealed, read to its end, kept for its history,
+forgotten (R11)."""
 
 from __future__ import annotations
 
+from angelhair import limits
 from angelhair.engine import catalog, places
+from angelhair.engine.bucketed import worker as working
 from angelhair.engine.bucketed.lane import Marks
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
+from angelhair.engine.moves import move_exhausted
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, RowChange
+from angelhair.errors import StoreError
 
 
-async def end_lane(memory: Memory, queue: Queue, number: int, marks: Marks) -> Queue:
+async def step_lanes(memory: Memory, queue: Queue) -> int:
+    """One step of each lane's work; in how many milliseconds to come back. A lane that cannot be read, because its
+    replicas are down, stops no other; its error is raised when the others are done."""
+    pause_ms, first_error = limits.STEP_MS, None
+    for number in list(queue.lanes):
+        lane = memory.lane(queue, number)
+        try:
+            richer = await memory.richer_holders(queue)
+            trusted = memory.clock_is_good(memory.clock.now())
+            again_ms, marks = await working.step(lane, memory.worker(lane), trusted, richer)
+            pause_ms = min(pause_ms, again_ms)
+            await move_exhausted(memory, queue, lane, memory.clock.now())
+            if lane.sealed and marks is not None:
+                queue = await _end_lane(memory, queue, number, marks)
+        except StoreError as error:
+            first_error = first_error or error
+    if first_error is not None:
+        raise first_error
+    return pause_ms
+
+
+async def _end_lane(memory: Memory, queue: Queue, number: int, marks: Marks) -> Queue:
     """Takes a sealed lane one stage further if it is ready; returns the queue as it is then."""
     size = queue.settings.bucket_size
     if marks.dropped * size >= marks.next_id:

@@ -14,7 +14,7 @@ Both halves may be repeated, by several at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, overload
 
@@ -25,7 +25,7 @@ from angelhair.engine.bucketed.given import given
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
-from angelhair.engine.puts import Reservation
+from angelhair.engine.puts import ReserveAgain
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Values
 from angelhair.errors import (
@@ -37,9 +37,17 @@ from angelhair.errors import (
     StoreRefused,
     Unavailable,
 )
-from angelhair.model import MessageId, NewMessage
+from angelhair.model import NewMessage
 
 PENDING, COMMITTED = "pending", "committed"
+
+Accept = Callable[[set[int]], None]
+"""Told which messages have a key that another message has, before the run is said to be in the queue. If it raises, the
+run stays as it is, and is told so again the next time."""
+
+
+def accept_all(_: set[int]) -> None:
+    """Messages whose keys are known are left out."""
 
 
 class Bodies(Sequence[NewMessage]):
@@ -129,19 +137,19 @@ async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
 
 
 async def finish(
-    memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: Callable[[int], Awaitable[Reservation]]
+    memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: Accept
 ) -> set[int]:
     """Returns when all of it is in the queue: which of the messages, by their place in the run, have a key under which
     another message was there before. Raises `OutcomeUnknown` when it is not sure: try again."""
     try:
-        return await _finish(memory, begun, messages, reserve_again)
+        return await _finish(memory, begun, messages, reserve_again, accept)
     except Unavailable as error:
         # Of one step; others may have happened.
         raise OutcomeUnknown(str(error)) from error
 
 
 async def _finish(
-    memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: Callable[[int], Awaitable[Reservation]]
+    memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: Accept
 ) -> set[int]:
     queue, run, entry, resuming = begun
     known: set[int] = set()
@@ -153,10 +161,11 @@ async def _finish(
                 del numbers[number]
         keyed = {number: offset for number, offset in numbers.items() if _key_of(messages, offset) is not None}
         if keyed:
-            known |= await _put_keyed(memory, queue, lane, entry, messages, keyed, reserve_again)
+            known |= await _put_keyed(memory, queue, run, lane, entry, messages, keyed, reserve_again)
         plain = {number: offset for number, offset in numbers.items() if number not in keyed}
         left = await _written(memory, queue, lane, entry, messages, plain, resuming)
         if not left:
+            accept(known)
             entry = await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
         else:
             entry = await _moved_on(memory, queue, run, entry, sorted(plain[number] for number in left), reserve_again)
@@ -204,8 +213,7 @@ async def _write(
 
 
 async def _moved_on(
-    memory: Memory, queue: Queue, run: Run, entry: Entry, rest: Sequence[int],
-    reserve_again: Callable[[int], Awaitable[Reservation]],
+    memory: Memory, queue: Queue, run: Run, entry: Entry, rest: Sequence[int], reserve_again: ReserveAgain
 ) -> Entry:
     """What is left goes to new ids, with a new date; the row says so before anything is written there."""
     now_ms = await wake.index_time_ms(memory.lane(queue, entry.lane))
@@ -227,35 +235,33 @@ def _key_of(messages: Sequence[NewMessage], offset: int) -> str | None:
 
 
 async def _put_keyed(
-    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
-    reserve_again: Callable[[int], Awaitable[Reservation]],
+    memory: Memory, queue: Queue, run: Run, lane: Lane, entry: Entry, messages: Sequence[NewMessage],
+    numbers: dict[int, int], reserve_again: ReserveAgain,
 ) -> set[int]:
     """Which of the messages have a key that another message has. They are done before anything of the run moves on."""
     now_ms = await wake.index_time_ms(lane)
     if entry.lapses_at <= now_ms:
         raise OutcomeUnknown("the run was begun too long ago: what was given out cannot be told any more")
+    writer = hashlib.blake2b(run.writer.encode(), digest_size=16).hexdigest()
     # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
     keyed = {
-        offset: dedup.Keyed(lane, put.Placed(number, messages[offset], now_ms, entry.lapses_at), str(key))
+        offset: dedup.Keyed(
+            lane, put.Placed(number, messages[offset], now_ms, entry.lapses_at), key, f"{writer}.{run.block}.{offset}"
+        )
         for number, offset in numbers.items()
         if (key := messages[offset].key) is not None
     }
     try:
         answers = await dedup.put_keyed(
-            list(keyed.values()), lambda number: memory.lane(queue, number), memory.identities.fresh(),
-            memory.clock.now(), reserve_again,
+            list(keyed.values()), lambda number: memory.lane(queue, number), memory.clock.now(), reserve_again
         )
     except (QueueGone, LaneSealed, QueueNotFound) as error:
         memory.distrust(queue.account, queue.name)
         raise OutcomeUnknown("the queue or its lanes changed while the messages were being put") from error
     for answer in answers:
-        if isinstance(answer, AngelhairError):
-            raise OutcomeUnknown(str(answer))
-    return {
-        offset
-        for (offset, item), answer in zip(keyed.items(), answers, strict=True)
-        if answer != MessageId(lane.number, item.placed.number)
-    }
+        if isinstance(answer.outcome, AngelhairError):
+            raise OutcomeUnknown(str(answer.outcome))
+    return {offset for offset, answer in zip(keyed, answers, strict=True) if answer.known}
 
 
 async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begun | None:

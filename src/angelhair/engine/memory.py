@@ -47,6 +47,8 @@ class Memory:
         self._views: dict[tuple[str, int], LaneView] = {}
         self._clock: _ClockCheck | None = None
         self._turn = 0
+        self._visits: dict[str, tuple[int, int]] = {}
+        """By incarnation: when we last received first from a lane that another server holds, and how often we did."""
 
     async def find_queue(self, account: str, name: str, now: Moment) -> Queue:
         """The queue as remembered, for at most a few seconds, or as the catalog has it."""
@@ -85,6 +87,7 @@ class Memory:
             for number in remembered.queue.lanes:
                 self._views.pop((remembered.queue.incarnation, number), None)
                 self.workers.pop((remembered.queue.incarnation, number), None)
+            self._visits.pop(remembered.queue.incarnation, None)
 
     # --- lanes ----------------------------------------------------------------------------------------------------
 
@@ -123,14 +126,21 @@ class Memory:
         return self.lane(queue, held[self._turn % len(held)])
 
     def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
-        """All lanes, sealed ones too: those whose lease we hold first, the others in turn."""
+        """All lanes, sealed ones too: those whose lease we hold first, the others in turn. Now and then one of the
+        others comes first: its server may have no consumers, and ours may never come to the end of its own lanes."""
         self._turn += 1
         lanes = queue.read_lanes
         turn = self._turn % len(lanes)
         lanes = lanes[turn:] + lanes[:turn]
-        return [
-            self.lane(queue, number) for number in sorted(lanes, key=lambda lane: not self._holds(queue, lane, now))
-        ]
+        held = [number for number in lanes if self._holds(queue, number, now)]
+        others = [number for number in lanes if number not in held]
+        visited_ms, visits = self._visits.get(queue.incarnation, (0, 0))
+        if held and others and now.monotonic_ms - visited_ms >= limits.LANE_VISIT_MS:
+            self._visits[queue.incarnation] = now.monotonic_ms, visits + 1
+            visited = sorted(others)[visits % len(others)]
+            others.remove(visited)
+            held.insert(0, visited)
+        return [self.lane(queue, number) for number in [*held, *others]]
 
     def worker(self, lane: Lane) -> Worker:
         return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))

@@ -36,8 +36,9 @@ async def put_reserved(
     begin_ms = await wake.index_time_ms(reservation.lane)
     placed = put.place(reservation.first, messages, begin_ms)
     outcomes: dict[int, PutOutcome] = {}
+    attempt = memory.identities.fresh()
     keyed = {
-        index: dedup.Keyed(reservation.lane, item, item.message.key)
+        index: dedup.Keyed(reservation.lane, item, item.message.key, f"{attempt}.{index}")
         for index, item in enumerate(placed)
         if item.message.key is not None
     }
@@ -52,10 +53,10 @@ async def _put_keyed(
     memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed], reserve_again: ReserveAgain
 ) -> list[PutOutcome]:
     try:
-        return await dedup.put_keyed(
-            keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now(),
-            reserve_again,
+        answers = await dedup.put_keyed(
+            keyed, lambda number: memory.lane(queue, number), memory.clock.now(), reserve_again
         )
+        return [answer.outcome for answer in answers]
     except StoreError as error:
         return [OutcomeUnknown(str(error))] * len(keyed)
     except (QueueGone, LaneSealed, QueueNotFound):

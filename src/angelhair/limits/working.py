@@ -152,6 +152,10 @@ RELUCTANT_LEASES = 6
 LEASE_BEAT_MS = 2_500
 """How often a holder beats: four chances within one lease."""
 
+LANE_VISIT_MS = 1_000
+"""How often a server receives first from a lane that another holds: seldom, as the two meet there, and often enough for
+messages whose own server has no consumers."""
+
 FINAL_BUCKETS = 32
 """Buckets that one repair step makes final."""
 

@@ -74,7 +74,7 @@ QUEUES = (
         "A sealed lane is taken out of the catalog before it was read to its end.",
         "R11",
         (
-            Patch("lanes.end_lane", "marks.dropped * size >= marks.next_id", "marks.reader * size >= marks.next_id"),
+            Patch("lanes._end_lane", "marks.dropped * size >= marks.next_id", "marks.reader * size >= marks.next_id"),
         ),
         ("total_queue", "drains"),
     ),

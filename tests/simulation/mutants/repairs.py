@@ -20,8 +20,8 @@ REPAIRS = (
         (
             Patch(
                 "bucketed.repair._look_into",
-                "if settled == size:",
-                "if settled >= size - 1:",
+                "if findings.settled == size:",
+                "if findings.settled >= size - 1:",
             ),
         ),
         ("total_queue", "drains"),

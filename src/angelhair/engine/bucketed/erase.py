@@ -1,21 +1,26 @@
 """Erase: what a message says goes from the queue, now, wherever it stands (for who must forget).
 
-Its place stays, so that every id is accounted for: settled as `erased` if it was not settled yet, and from then on no
-consumer is given it. Then body, attributes and origin are overwritten, and read back: a store that goes by clocks may
-prefer what a producer with a fast clock wrote. Who has received it before has it.
+    1. raise the lane's mark `erased` over its id
+    2. settle it as `erased`, unless it is settled or its bucket is finished: from now on no consumer is given it
+    3. overwrite body, attributes and origin, and read back: a store that goes by clocks may prefer what a producer with
+       a fast clock wrote
+
+Its place stays, so that every id is accounted for. Who has received it before has it. A writer that slept, of a run, of
+a key, of a move, may write the same row again: below the mark it looks at the state after it has written, and if it
+says `erased` it overwrites what it wrote. If it dies before that, repair overwrites it when it finishes the bucket.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed.examine import MOVING
-from angelhair.engine.bucketed.lane import Lane, read_marks
+from angelhair.engine.bucketed.examine import ERASED, MOVING
+from angelhair.engine.bucketed.lane import Lane, pointer_marks, read_marks
 from angelhair.engine.settling import change_one, must_write, read_surely
-from angelhair.engine.store import Applied, Change, Row, RowChange, Span, Values, Write
+from angelhair.engine.store import Applied, Change, Row, RowChange, Slice, Span, Values, Write
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
-
-ERASED = "erased"
 
 NOTHING: Values = {"body": b"", "attributes": None, "origin": None}
 
@@ -25,49 +30,90 @@ async def erase(lane: Lane, number: int, now: Moment) -> bool:
     bucket = lane.bucket_of(number)
     if bucket < (await read_marks(lane)).floor:
         return False
+    place = [Span(lane.bodies(bucket), number, number), Span(lane.states(bucket), number, number)]
     for _ in range(limits.ACK_ROUNDS):
-        bodies, states = await read_surely(
-            lane.store, [Span(lane.bodies(bucket), number, number), Span(lane.states(bucket), number, number)]
-        )
+        bodies, states = await read_surely(lane.store, place)
         if not bodies.rows:
             return False
-        state = states.rows[0].values if states.rows else {}
-        if await _settle(lane, bucket, number, state, now):
+        await _warn_writers(lane, number)
+        if await _settle(lane, bucket, number, states, now):
             break
     else:
         raise Unavailable("too many servers change this message at once")
     try:
-        return await _overwritten(lane, bucket, number)
+        await _overwritten(lane, bucket, number)
+        if bucket < pointer_marks((await read_surely(lane.store, [Span(lane.pointers)]))[0]).floor:
+            # It was dropped meanwhile, and what was written here since would stay for ever.
+            await lane.store.drop([lane.bodies(bucket)])
+            await lane.store.drop([lane.states(bucket)])
     except Unavailable as error:
         # It is settled by now: that something happened has to be said.
         raise OutcomeUnknown(str(error)) from error
+    return True
 
 
-async def _overwritten(lane: Lane, bucket: int, number: int) -> bool:
+async def overwrite(lane: Lane, bucket: int, numbers: Sequence[int]) -> None:
+    await must_write(lane.store, [Write(lane.bodies(bucket), [Row(number, NOTHING) for number in numbers])])
+
+
+async def overwrite_erased(lane: Lane, numbers: Iterable[int]) -> None:
+    """Of messages that were just written: those that had been erased before are overwritten again."""
+    by_bucket: dict[int, list[int]] = {}
+    for number in numbers:
+        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
+    spans = [
+        Span(lane.states(bucket), min(inside), max(inside), columns=("delivery", "settled"))
+        for bucket, inside in by_bucket.items()
+    ]
+    for (bucket, inside), part in zip(by_bucket.items(), await read_surely(lane.store, spans), strict=True):
+        erased = {row.key for row in part.rows if row.values.get("settled") == ERASED}
+        if again := [number for number in inside if number in erased]:
+            await overwrite(lane, bucket, again)
+
+
+async def _overwritten(lane: Lane, bucket: int, number: int) -> None:
     for _ in range(limits.SETTLE_ATTEMPTS):
-        await must_write(lane.store, [Write(lane.bodies(bucket), [Row(number, NOTHING)])])
+        await overwrite(lane, bucket, [number])
         (left,) = await read_surely(lane.store, [Span(lane.bodies(bucket), number, number)])
         if all(not row.values.get(name) for row in left.rows for name in NOTHING):
-            return True
+            return
     raise OutcomeUnknown("the store keeps what an earlier write with a later time says: a clock is wrong; try again")
 
 
-async def _settle(lane: Lane, bucket: int, number: int, state: Values, now: Moment) -> bool:
+async def _warn_writers(lane: Lane, number: int) -> None:
+    """Raises the mark. A lane that is older than this mark has no row of it."""
+    while True:
+        (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+        if pointer_marks(pointers).erased > number:
+            return
+        seen = next((row.values.get("value") for row in pointers.rows if row.key == "erased"), None)
+        outcome = await change_one(
+            lane.store, Change(lane.pointers, [RowChange("erased", {"value": seen}, {"value": number + 1})])
+        )
+        if isinstance(outcome, StoreError):
+            raise outcome
+
+
+async def _settle(lane: Lane, bucket: int, number: int, states: Slice, now: Moment) -> bool:
     """A change of its body lies with its state, and goes too."""
-    settled = state.get("settled")
+    state = states.rows[0].values if states.rows else {}
+    settled, finished = state.get("settled"), states.flags.get("finished")
     if settled == MOVING:
         raise Unavailable("the message is being moved to another queue: erase it there")
-    if settled is not None and state.get("body") is None:
+    # In a finished bucket nothing is given out any more, and what became of its messages stays as it is.
+    over = settled is not None or finished is not None
+    if over and state.get("body") is None:
         return True
     expect = {name: state.get(name) for name in ("delivery", "revision", "settled")}
     values: Values = {"body": None}
-    if settled is None:
+    if not over:
         revision = state.get("revision")
         values = {
             **values, "settled": ERASED, "settled_at": now.wall_ms, "delivery": state.get("delivery") or 0,
             "revision": (revision if isinstance(revision, int) else 0) + 1,
         }
-    outcome = await change_one(lane.store, Change(lane.states(bucket), [RowChange(number, expect, values)]))
+    change = Change(lane.states(bucket), [RowChange(number, expect, values)], expect_flags={"finished": finished})
+    outcome = await change_one(lane.store, change)
     if isinstance(outcome, StoreError):
         raise outcome
     return isinstance(outcome, Applied)

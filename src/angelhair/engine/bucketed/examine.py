@@ -18,7 +18,7 @@ from angelhair.engine.store import Slice, Span, Values
 LIGHT = ("enqueued_at", "visible_from", "keyed")
 """What is read of bodies when the bodies themselves are not wanted."""
 
-MOVING = "moving"
+MOVING, ERASED = "moving", "erased"
 
 
 class Wait(NamedTuple):
@@ -44,7 +44,10 @@ class Findings:
     expired: int = 0
     dead: int = 0
     keyed: int = 0
-    """When the last idempotency key lapses that a message here came with, or may have come with."""
+    """When the last idempotency key lapses that a message here came with."""
+    bodiless: bool = False
+    """A message here has a state and no body: what it came with cannot be told."""
+    erased: list[int] = field(default_factory=list)
 
     @property
     def unsettled(self) -> bool:
@@ -65,9 +68,11 @@ class Findings:
 
 
 async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
-    states, bodies = await lane.store.read(
-        [Span(lane.states(bucket), columns=_STATE_COLUMNS), Span(lane.bodies(bucket), columns=LIGHT)]
-    )
+    content = Span(lane.bodies(bucket), columns=LIGHT)
+    states, bodies = await lane.store.read([Span(lane.states(bucket), columns=_STATE_COLUMNS), content])
+    if not {row.key for row in states.rows} <= {row.key for row in bodies.rows}:
+        # Put and delivered after the bodies were read, and before the states were: now they are there.
+        (bodies,) = await lane.store.read([content])
     # What was seen is dated after it was seen: a watch that began too early would end too early.
     now = lane.clock.now()
     return judge(lane, marks, states, bodies, now, expiring and lane.trusts_clock(now))
@@ -97,9 +102,8 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         number = int(row.key)
         values = row.values
         body = born.pop(number, None)
-        # A row whose body was written after the bodies were read: nobody knows what it came with.
-        unknown = 0 if body is not None else now.wall_ms + settings.dedup_window_ms
-        findings.keyed = max(findings.keyed, _whole(body or {}, "keyed") or unknown)
+        findings.bodiless = findings.bodiless or body is None
+        findings.keyed = max(findings.keyed, _whole(body or {}, "keyed") or 0)
         settled = values.get("settled")
         if settled == MOVING:
             findings.moving.append(number)
@@ -107,6 +111,8 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         if settled is not None:
             findings.settled += 1
             findings.dead += settled == "dead"
+            if settled == ERASED:
+                findings.erased.append(number)
             view.watched.pop(number, None)
             continue
         enqueued_at = _whole(body, "enqueued_at") if body is not None else None

@@ -10,6 +10,7 @@ Marks, in the order that always holds: floor ≤ repair ≤ settled ≤ final �
     dropped   buckets below are really gone
     purged    ids below were purged
     archived  buckets below are in the lake
+    erased    of ids below, some were erased: who writes there looks whether it was one of them  (see erase.py)
     wake_raised, wake_done   the wake index: see wake.py
 
 Everything in `LaneView` is a hint that speeds things up. The refusal of a conditional write corrects it.
@@ -73,6 +74,7 @@ class Marks(NamedTuple):
     wake_raised: int
     wake_done: int
     wake_dropped: int
+    erased: int
 
 
 POINTER_NAMES = tuple(name for name in Marks._fields if name != "next_id")

@@ -20,6 +20,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
+from angelhair.engine.bucketed.erase import overwrite_erased
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone, pointer_marks
 from angelhair.engine.settling import change_one, read_surely, write_through
 from angelhair.engine.store import (
@@ -187,7 +188,7 @@ async def write_plain(lane: Lane, first: int, bodies: Sequence[bytes], enqueued_
         marks = pointer_marks(pointers)
     except QueueGone:
         return False
-    return first >= marks.purged and lane.bucket_of(first) >= marks.final
+    return first >= max(marks.purged, marks.erased) and lane.bucket_of(first) >= marks.final
 
 
 async def write_together(
@@ -240,6 +241,8 @@ async def _confirm(
         marks = pointer_marks(pointers)
         # Entries that the wake marks had passed already are written again, above them.
         await wake.arm(lane, [(0, bucket) for slot, bucket in slots if slot <= marks.wake_raised])
+        if doubtful := [item.number for items in arrived.values() for item in items if item.number < marks.erased]:
+            await overwrite_erased(lane, doubtful)
     except QueueGone:
         # The lane was read to its end and dropped while this put slept: what it wrote there, nobody will read.
         return [item for items in arrived.values() for item in items]

@@ -196,19 +196,24 @@ async def _bodies_of(lane: Lane, claims: Claims) -> dict[int, dict[str, Value]]:
     spans: list[Span] = []
     for bucket, numbers in needed.items():
         spans.append(Span(lane.bodies(bucket), min(numbers), max(numbers)))
-        spans.append(Span(lane.states(bucket), min(numbers), max(numbers), None, ("body", "delivery")))
+        spans.append(Span(lane.states(bucket), min(numbers), max(numbers), None, ("body", "delivery", "settled")))
     found = await lane.store.read(spans)
     wanted = {number for numbers in needed.values() for number in numbers}
     bodies: dict[int, dict[str, Value]] = {}
     for index in range(0, len(found), 2):
-        _collect(bodies, found[index].rows, found[index + 1].rows, wanted)
+        states = found[index + 1]
+        if any(row.key in wanted and not row.values.get("body") for row in found[index].rows):
+            # Empty, or erased since it was claimed: the state says which, if it is read after the body.
+            (states,) = await lane.store.read([spans[index + 1]])
+        _collect(bodies, found[index].rows, states.rows, wanted)
     return bodies
 
 
 def _collect(bodies: dict[int, dict[str, Value]], rows: Sequence[Row], states: Sequence[Row], wanted: set[int]) -> None:
     changed = {row.key: row.values.get("body") for row in states}
+    settled = {row.key for row in states if row.values.get("settled") is not None}
     for row in rows:
-        if row.key in wanted:
+        if row.key in wanted and row.key not in settled:
             values = dict(row.values)
             if changed.get(row.key) is not None:
                 values["body"] = changed[row.key]

@@ -24,10 +24,11 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
-from angelhair.engine.bucketed.examine import LIGHT, MOVING, Findings, examine, is_over
+from angelhair.engine.bucketed.erase import overwrite
+from angelhair.engine.bucketed.examine import ERASED, LIGHT, MOVING, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
-from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value, Values
+from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
 from angelhair.errors import StoreError
 
 
@@ -193,25 +194,25 @@ async def _look_into(
     last = memory.low.get(bucket)
     if bucket in lane.view.full and (last is None or last.looks % limits.COUNTING_LOOKS):
         size = lane.settings.bucket_size
-        flags, settled = await _settled(lane, bucket, size)
-        findings = Findings(flags, settled=settled)
-        if settled == size:
+        findings = await _settled(lane, bucket, size)
+        if findings.settled == size:
             return findings, await _finish_if_done(lane, marks, bucket, findings, now, expiring)
-        if last is None or settled > last.settled:
+        if last is None or findings.settled > last.settled:
             return findings, False
     return await visit(lane, marks, bucket, now, expiring)
 
 
-async def _settled(lane: Lane, bucket: int, size: int) -> tuple[Values, int]:
-    """The flags of a full bucket, and how many of its messages are settled."""
+async def _settled(lane: Lane, bucket: int, size: int) -> Findings:
+    """Of a full bucket: its flags, and how many of its messages are settled."""
     if lane.view.acked.get(bucket) == size:
         (head,) = await lane.store.read([Span(lane.states(bucket), -1, -1)])
-        return head.flags, size
+        return Findings(head.flags, settled=size)
     states = await _settlements(lane, bucket)
     settled = [int(row.key) for row in states.rows if row.values.get("settled") not in (None, MOVING)]
     for number in settled if lane.view.watched else ():
         lane.view.watched.pop(number, None)
-    return states.flags, len(settled)
+    erased = [int(row.key) for row in states.rows if row.values.get("settled") == ERASED]
+    return Findings(states.flags, settled=len(settled), erased=erased)
 
 
 async def _settlements(lane: Lane, bucket: int) -> Slice:
@@ -244,6 +245,12 @@ async def _finish_if_done(
     flags: dict[str, Value] = {"finished": 1, "finished_at": finished_at}
     if findings.keyed:
         flags["keyed"] = findings.keyed
+    if findings.bodiless:
+        # A body that was there is gone: the store is damaged. The bucket ends all the same, and tells what it can.
+        flags["keyed"] = max(findings.keyed, finished_at + lane.settings.dedup_window_ms)
+    if findings.erased:
+        # A writer that slept may have brought it back, and died before it saw.
+        await overwrite(lane, bucket, findings.erased)
     outcome = await change_one(
         lane.store,
         Change(

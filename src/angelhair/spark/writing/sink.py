@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
-from angelhair.engine.ledger import Run
+from angelhair.engine.ledger import Run, accept_all
 from angelhair.engine.store import Store
 from angelhair.errors import InvalidRequest
 from angelhair.identities import RandomIdentities
@@ -123,15 +123,18 @@ async def _put(engine: Engine, options: WriteOptions, run: Run, block: Block, st
     if begun is None:
         return Written(repeated=block.messages, blocks=1)
     step("put")
-    known = await engine.finish_run(begun, block.as_messages(begun.enqueued_at))
+    accept = partial(_refuse, block) if options.fails_on_conflict else accept_all
+    known = await engine.finish_run(begun, block.as_messages(begun.enqueued_at), accept)
     step("put done")
-    if known and options.fails_on_conflict:
-        first = min(known)
+    return Written(messages=block.messages - len(known), blocks=1, known=len(known))
+
+
+def _refuse(block: Block, known: set[int]) -> None:
+    if known:
         raise InvalidRequest(
             "onConflict", f"the queue has {len(known)} of the rows already, such as the one with the key "
-            f"{block.key_of(first)!r}"
+            f"{block.key_of(min(known))!r}"
         )
-    return Written(messages=block.messages - len(known), blocks=1, known=len(known))
 
 
 def _context() -> TaskContext:
