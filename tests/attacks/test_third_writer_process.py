@@ -128,12 +128,16 @@ def test_closed_under_load_and_killed_under_load(tmp_path: Path) -> None:
                 await write(number)
 
         loads = [asyncio.create_task(load(1_000 * lane)) for lane in range(20)]
+        killed: set[int] = set()
         for _ in range(3):
             await asyncio.sleep(0.03)
             if kill:
-                while store._writer._child is None:  # type: ignore[attr-defined]
+                # One that was killed is named until the store has seen that it is gone.
+                while store._writer._child is None or child_of(store) in killed:  # type: ignore[attr-defined]
                     await asyncio.sleep(0.01)
+                killed.add(child_of(store))
                 os.kill(child_of(store), signal.SIGKILL)
+        assert len(killed) == (3 if kill else 0)
         await store.close()
         await asyncio.gather(*loads)
         async with opened(path) as again:

@@ -97,7 +97,7 @@ def start_up_modules() -> set[str]:
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
-MARKS = Marks(6, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+MARKS = Marks(6, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 BUCKETS = [
     BucketPicture(0, "final", [Cell.SETTLED, Cell.IN_FLIGHT, Cell.MISSING, Cell.SETTLED]),
     BucketPicture(1, "open", [Cell.WAITING, Cell.WAITING, Cell.FREE, Cell.FREE]),

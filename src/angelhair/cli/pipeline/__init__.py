@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from angelhair.cli.parsers import add_group
-from angelhair.cli.pipeline import archive, audit, compact, erase, insight, load, replay, retire, run
+from angelhair.cli.pipeline import archive, audit, compact, declare, erase, insight, load, replay, retire, run
 
 
 def add_to(commands: Any) -> None:
@@ -14,5 +14,5 @@ def add_to(commands: Any) -> None:
         "Jobs on a queue's history. They read and write the store directly, beside the servers; each can be stopped at "
         "any point and run again.",
     )
-    for job in (archive, audit, insight, replay, load, compact, erase, retire, run):
+    for job in (archive, audit, insight, replay, load, compact, erase, retire, run, declare):
         job.add_to(verbs)

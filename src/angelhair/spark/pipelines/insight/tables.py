@@ -118,7 +118,9 @@ def added_up(some: DataFrame, most: int) -> DataFrame:
 
 def most_frequent(values: DataFrame, most: int) -> DataFrame:
     alike = Window.partitionBy("kind", "name").orderBy(f.desc("messages"), "value")
-    return values.withColumn("place", f.row_number().over(alike)).where(f.col("place") <= most).drop("place")
+    # No withColumn and no drop: a declared pipeline resolves those before the table that they are about is there.
+    placed = values.select("*", f.row_number().over(alike).alias("place"))
+    return placed.where(f.col("place") <= most).select("kind", "name", "value", "messages")
 
 
 def path_of(name: str) -> str:
