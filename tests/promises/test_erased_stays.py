@@ -149,7 +149,10 @@ async def test_a_finished_bucket_stays_what_it_was(world: World) -> None:
     assert before.flags.get("finished") == 1
     assert await server.engine.erase(world.account, "orders", MessageId(0, 0))
     after, _ = await world.bucket("orders", 0)
-    assert after.rows == before.rows
+    assert [row.values.get("erased_at") is not None for row in after.rows] == [True, False]
+    for old, new in zip(before.rows, after.rows, strict=True):
+        assert old.key == new.key
+        assert all(new.values.get(name) == old.values.get(name) for name in {*old.values, *new.values} - {"erased_at"})
     assert await body_of(world, 0) == b""
 
 

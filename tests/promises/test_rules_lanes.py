@@ -8,7 +8,7 @@ import pytest
 
 from angelhair.engine.schema import BODIES, LEASES, SEQUENCES, STATES
 from angelhair.engine.store import Change, Partition
-from angelhair.errors import InvalidReceipt, Unavailable
+from angelhair.errors import InvalidReceipt, OutcomeUnknown
 from angelhair.model import MessageId, NewMessage
 from tests.faults import UNAVAILABLE
 from tests.promises.steps import finish_around
@@ -45,7 +45,7 @@ async def test_r11_lane_sealed_in_the_catalog_only(world: World) -> None:
     await server.create("orders", lanes=2, bucket_size=2, repair_timeout_ms=SECOND, history_ms=0)
     await stale.put("orders", count=1)
     server.store.next("change", SEQUENCES, UNAVAILABLE, times=100)
-    with pytest.raises(Unavailable):
+    with pytest.raises(OutcomeUnknown):
         await server.engine.change_queue(world.account, "orders", {"lanes": 1})
     put = [await stale.put_outcomes("orders", [NewMessage(b"-")]) for _ in range(4)]
     assert {outcome.lane for (outcome,) in put if isinstance(outcome, MessageId)} == {0, 1}

@@ -16,7 +16,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed.lane import POINTER_NAMES
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import change_one, change_settled, expect_decided
+from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
 from angelhair.errors import QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import QueueSettings
@@ -144,7 +144,8 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
         lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
         changed = await replace_queue(store, queue, settings, lanes, made, now)
         if changed is not None:
-            await _seal(store, changed)
+            with begun():
+                await _seal(store, changed)
             return changed
         queue = await _again(store, queue)
     raise Unavailable("the queue's settings are being changed by others all the time")
@@ -173,7 +174,8 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
         queue = again
     else:
         raise Unavailable("the queue is being changed by others all the time")
-    await finish_deleting(store, queue)
+    with begun():
+        await finish_deleting(store, queue)
     return queue
 
 

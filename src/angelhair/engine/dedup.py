@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
-from angelhair.engine.bucketed import put
-from angelhair.engine.bucketed.given import given
+from angelhair.engine.bucketed import put, wake
+from angelhair.engine.bucketed.given import void
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
-from angelhair.engine.store import Applied, Change, ChangeOutcome, RowChange, Span, Value, Values
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, RowChange, Span, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId, NewMessage
 
@@ -34,15 +34,14 @@ class Keyed(NamedTuple):
     lane: Lane
     placed: put.Placed
     key: str
-    owner: str
-    """Who puts it, the same whenever it is tried again. The key's row says whose message it stands for."""
+    instead_of: MessageId | None = None
+    """An id that its key may still name, and that takes it no more."""
 
 
-class Answer(NamedTuple):
-    outcome: put.PutOutcome
-    """The id under which the message with the key is, or an error."""
-    known: bool
-    """It is another message than the one that was to be put."""
+class Unfit(NamedTuple):
+    """The key names this id, which was given to nobody and never will be: it needs another one."""
+
+    id: MessageId
 
 
 @dataclass(slots=True)
@@ -53,17 +52,20 @@ class _Try:
     lane: Lane
     placed: put.Placed
     """Under the id that the key names, or will."""
-    expect: dict[str, Value] = field(default_factory=lambda: {"status": None})
+    expect: dict[str, Value]
     """What the key's row must be like for our id to go into it."""
-    owner: str = ""
-    """Whose message the key stands for."""
+    token: str = ""
     resuming: bool = False
     """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
-    answer: put.PutOutcome | None = None
+    answer: put.PutOutcome | Unfit | None = None
 
     @property
     def number(self) -> int:
         return self.placed.number
+
+    @property
+    def id(self) -> MessageId:
+        return MessageId(self.lane.number, self.number)
 
 
 class Reserved(Protocol):
@@ -79,42 +81,56 @@ Reserve = Callable[[int], Awaitable[Reserved]]
 
 
 async def put_keyed(
-    items: Sequence[Keyed], lane_of: Callable[[int], Lane], now: Moment, reserve_again: Reserve
-) -> list[Answer]:
-    """For each where the message with its key is, or an error. Of equal keys the first is the one that is put."""
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve
+) -> list[put.PutOutcome]:
+    """For each the id under which the message with its key is, or an error. Equal keys get equal answers."""
+    tries = await _put_all(items, lane_of, attempt, now, reserve_again)
+    unfit = OutcomeUnknown("the key's message kept meeting finished buckets")
+    answers = [tries[item.key].answer for item in items]
+    return [answer if isinstance(answer, MessageId | AngelhairError) else unfit for answer in answers]
+
+
+async def put_keyed_here(
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment
+) -> list[put.PutOutcome | Unfit]:
+    """As `put_keyed`, for who decides himself where a message goes that cannot be put where it was to go. Every key
+    once."""
+    tries = await _put_all(items, lane_of, attempt, now, None)
+    unknown = OutcomeUnknown("the keys kept changing")
+    return [unknown if (answer := tries[item.key].answer) is None else answer for item in items]
+
+
+async def _put_all(
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve | None
+) -> dict[str, _Try]:
     tries: dict[str, _Try] = {}
     for item in items:
         lapses_at = max(item.placed.lapses_at, item.placed.enqueued_at + item.lane.settings.dedup_window_ms)
-        tries.setdefault(item.key, _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at)))
+        expect: dict[str, Value] = {"status": None} if item.instead_of is None else _pending(item.instead_of)
+        tries.setdefault(item.key, _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at), expect))
     for round_number in range(limits.PUT_ROUNDS):
         open_tries = [one for one in tries.values() if one.answer is None]
         if not open_tries:
             break
-        await _one_round(open_tries, lane_of, round_number > 0, now, reserve_again)
-    unfit = OutcomeUnknown("the key's message kept meeting finished buckets")
-    answers = []
-    for item in items:
-        one = tries[item.key]
-        answers.append(Answer(unfit if one.answer is None else one.answer, one.owner != item.owner))
-    return answers
+        await _one_round(open_tries, lane_of, f"{attempt}.{round_number}", round_number > 0, now, reserve_again)
+    return tries
 
 
 async def _one_round(
-    tries: Sequence[_Try], lane_of: Callable[[int], Lane], again: bool, now: Moment, reserve_again: Reserve
+    tries: Sequence[_Try], lane_of: Callable[[int], Lane], attempt: str, again: bool, now: Moment,
+    reserve_again: Reserve | None,
 ) -> None:
     store = tries[0].lane.store
-    for one in tries:
-        one.owner = one.item.owner
+    for number, one in enumerate(tries):
+        one.token = f"{attempt}.{number}"
     outcomes = await change_settled(store, [_change(one, one.expect, PENDING) for one in tries])
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
     over = []
     for one in ready:
         if one.resuming:
-            now_ms = one.item.placed.enqueued_at
-            stands = await _as_it_stands(one.lane, one.placed, now_ms)
+            stands = await as_it_stands(one.lane, one.placed, one.item.placed.enqueued_at)
             if stands is None:
                 over.append(one)
-                one.placed = one.placed._replace(enqueued_at=now_ms)
             else:
                 one.placed = stands
     by_lane: dict[int, list[_Try]] = {}
@@ -124,17 +140,16 @@ async def _one_round(
         written = await put.write(group[0].lane, [one.placed for one in group], now)
         for one in group:
             one.answer = written.outcomes.get(one.number)
-            if one.answer is None and await given(one.lane, [one.number]):
-                # Before its key was committed; since then its bucket was finished, or the queue purged.
-                one.answer = MessageId(one.lane.number, one.number)
-            elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
+            if isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
-    for one in over:
-        if await given(one.lane, [one.number]):
-            one.answer = MessageId(one.lane.number, one.number)
+    unfit = [one for one in ready if one.answer is None]
+    for one in unfit:
+        if await void(one.lane, [one.number], now):
+            # Given out before its key was committed; since then its bucket was finished, or the queue purged.
+            one.answer = one.id
     await _commit([one for one in ready if isinstance(one.answer, MessageId)])
-    await _move_on([one for one in ready if one.answer is None], reserve_again)
+    await _move_on([one for one in unfit if one.answer is None], reserve_again)
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:
@@ -150,57 +165,65 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
     if not isinstance(lane, int) or not isinstance(number, int):
         one.expect = {"status": None}
         return False
-    lapses_at = expires_at if isinstance(expires_at, int) else 0
-    owner = str(found.get("attempt"))
-    if isinstance(expires_at, int) and expires_at <= one.item.placed.enqueued_at and owner != one.item.owner:
-        # It outlived its window: a copy of an old put's write that landed late, or the key of a run, which is kept for
-        # that run alone to tell whether it was put. It counts as absent.
+    if isinstance(expires_at, int) and expires_at <= one.item.placed.enqueued_at:
+        # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
         one.expect = {"status": status, "lane": lane, "id": number, "attempt": found.get("attempt")}
         return False
-    one.owner = owner
     if status == COMMITTED:
         one.answer = MessageId(lane, number)
         return False
     one.resuming = True
-    one.lane = lane_of(lane)
-    begun_at = found.get("enqueued_at")
+    one.lane, one.token = lane_of(lane), str(found.get("attempt"))
+    begun_at, kept_until = found.get("enqueued_at"), found.get("kept_until")
+    lapses = [moment for moment in (one.placed.lapses_at, expires_at, kept_until) if isinstance(moment, int)]
     one.placed = one.placed._replace(
-        number=number, lapses_at=max(one.placed.lapses_at, lapses_at),
+        number=number, lapses_at=max(lapses),
         enqueued_at=begun_at if isinstance(begun_at, int) else one.placed.enqueued_at,
     )
     return True
 
 
 async def _commit(tries: Sequence[_Try]) -> None:
-    """A key that stays pending is completed by the next put with it, at the same id."""
+    """A key that stays pending is completed by the next put with it, at the same id. One that names another id by now,
+    because whoever found it pending moved it on while we slept, goes another round."""
     for _ in range(limits.SETTLE_ATTEMPTS):
         if not tries:
             return
-        changes = [_change(one, _pending(one), COMMITTED) for one in tries]
+        changes = [_change(one, _pending(one.id), COMMITTED) for one in tries]
         outcomes = await change_settled(tries[0].lane.store, changes)
+        for one, outcome in zip(tries, outcomes, strict=True):
+            if isinstance(outcome, Refused):
+                row = outcome.rows.get(one.item.key, {})
+                if row.get("status") is not None and (row.get("lane"), row.get("id")) != (one.lane.number, one.number):
+                    one.answer = None
         tries = [one for one, outcome in zip(tries, outcomes, strict=True) if isinstance(outcome, StoreError)]
 
 
-async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
-    """Ids that were never delivered and no longer can be: their keys move on to new ones."""
+async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None:
+    """Ids that were never delivered and no longer can be: their keys move on to new ones, with the date of now."""
+    if reserve_again is None:
+        for one in tries:
+            one.answer = Unfit(one.id)
+        return
     if not tries:
         return
     for one in tries:
-        one.expect = _pending(one)
+        one.expect = _pending(one.id)
     fresh = await reserve_again(len(tries))
+    now_ms = await wake.index_time_ms(fresh.lane)
     for offset, one in enumerate(tries):
         one.lane = fresh.lane
-        one.placed = one.placed._replace(number=fresh.first + offset)
+        one.placed = one.placed._replace(number=fresh.first + offset, enqueued_at=now_ms)
 
 
-async def _as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
+async def as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
     """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row.
-    None when it has expired unseen: under its id it stays so, whoever writes there."""
+    None when it has expired unseen: under its id it stays so, whoever writes there. Or when nobody has written it for
+    so long that soon it would."""
     kept_ms = lane.settings.retention_ms
-    if kept_ms is not None and placed.enqueued_at + kept_ms <= now_ms:
-        return None
     bucket = lane.bucket_of(placed.number)
     (found,) = await read_surely(lane.store, [Span(lane.bodies(bucket), placed.number, placed.number)])
+    stands = placed
     for row in found.rows:
         body, attributes, enqueued_at = (row.values.get(name) for name in ("body", "attributes", "enqueued_at"))
         visible_from, keyed = row.values.get("visible_from"), row.values.get("keyed")
@@ -209,12 +232,14 @@ async def _as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Plac
             text = attributes if isinstance(attributes, str) else None
             message = NewMessage(body, text, delay_ms, placed.message.key)
             lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
-            return placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
-    return placed
+            stands = placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
+    if kept_ms is not None and not found.rows and placed.enqueued_at + kept_ms // 2 <= now_ms:
+        return None
+    return None if put.is_late(lane, stands, now_ms) else stands
 
 
-def _pending(one: _Try) -> dict[str, Value]:
-    return {"status": PENDING, "lane": one.lane.number, "id": one.number}
+def _pending(named: MessageId) -> dict[str, Value]:
+    return {"status": PENDING, "lane": named.lane, "id": named.number}
 
 
 def _change(one: _Try, expect: Values, status: str) -> Change:
@@ -225,13 +250,13 @@ def _change(one: _Try, expect: Values, status: str) -> Change:
         "status": status,
         "lane": one.lane.number,
         "id": one.number,
-        "attempt": one.owner,
+        "attempt": one.token,
         "expires_at": item.placed.enqueued_at + window_ms,
         "enqueued_at": one.placed.enqueued_at,
+        "kept_until": one.placed.lapses_at,
     }
-    kept_ms = max(window_ms, item.placed.lapses_at - item.placed.enqueued_at)
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),
         [RowChange(item.key, expect, values)],
-        ttl_seconds=-(-kept_ms // 1000),
+        ttl_seconds=-(-window_ms // 1000),
     )

@@ -20,7 +20,8 @@ from angelhair.engine.bucketed.ack import AckOutcome, ack
 from angelhair.engine.bucketed.change import ChangeResult, Wanted, change
 from angelhair.engine.bucketed.erase import erase
 from angelhair.engine.bucketed.inspect import BucketSeen, inspect
-from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, raise_mark, read_marks
+from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, read_marks
+from angelhair.engine.bucketed.operate import move_repair_back, purge_lanes, raise_archived
 from angelhair.engine.bucketed.receive import Waiting, receive
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue
@@ -28,7 +29,7 @@ from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import step_lanes
 from angelhair.engine.ledger import Begun, Bodies, Run
 from angelhair.engine.memory import Memory
-from angelhair.engine.moves import redrive_lane
+from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import Stats, lane_stats
@@ -154,13 +155,19 @@ class Engine:
                 wanting = [waiting for waiting in group if waiting.missing > 0 and waiting.error is None]
                 if not wanting:
                     return
-                await receive(lane, wanting, self.identities, self.clock.now(), expiring)
+                try:
+                    await receive(lane, wanting, self.identities, self.clock.now(), expiring)
+                except StoreError as error:
+                    # Of this lane; others may have messages.
+                    failed.append(error)
 
+        failed: list[StoreError] = []
         try:
             await self._with_queue(account, name, attempt)
         except StoreError as error:
-            for waiting in group:
-                waiting.error = waiting.error or error
+            failed.append(error)
+        for waiting in group if failed else ():
+            waiting.error = waiting.error or failed[0]
         return [
             waiting.error if waiting.error is not None and not waiting.deliveries else waiting.deliveries
             for waiting in group
@@ -261,7 +268,7 @@ class Engine:
         validate_whole("count", count, 1, limits.STATS_BUCKETS)
 
         async def attempt(queue: Queue) -> list[BucketSeen]:
-            return await inspect(self.memory.known_lane(queue, lane_number), first, count)
+            return await inspect(await self.memory.known_lane(queue, lane_number), first, count)
 
         return await self._with_queue(account, name, attempt)
 
@@ -269,13 +276,7 @@ class Engine:
         """All that was put before this is gone, in flight or not."""
 
         async def attempt(queue: Queue) -> None:
-            for number in queue.lanes:
-                lane = self.memory.lane(queue, number)
-                marks = await read_marks(lane)
-                while marks.purged < marks.next_id and not await raise_mark(
-                    lane, "purged", marks.purged, marks.next_id
-                ):
-                    marks = await read_marks(lane)
+            await purge_lanes([self.memory.lane(queue, number) for number in queue.lanes])
 
         self.memory.distrust(account, name)
         await self._with_queue(account, name, attempt)
@@ -285,14 +286,7 @@ class Engine:
         validate_whole("bucket", bucket, 0, limits.INTEGER_LIMIT - 1)
 
         async def attempt(queue: Queue) -> int:
-            lane = self.memory.known_lane(queue, lane_number)
-            marks = await read_marks(lane)
-            target = max(marks.floor, min(bucket, marks.repair))
-            lane.view.finished.clear()
-            if target < marks.repair:
-                await raise_mark(lane, "repair", marks.repair, target, while_at=("floor", marks.floor))
-                return (await read_marks(lane)).repair
-            return target
+            return await move_repair_back(await self.memory.known_lane(queue, lane_number), bucket)
 
         return await self._with_queue(account, name, attempt)
 
@@ -301,12 +295,7 @@ class Engine:
         validate_whole("bucket", bucket, 0, limits.INTEGER_LIMIT - 1)
 
         async def attempt(queue: Queue) -> int:
-            lane = self.memory.known_lane(queue, lane_number)
-            marks = await read_marks(lane)
-            target = min(bucket, marks.repair)
-            if target > marks.archived:
-                await raise_mark(lane, "archived", marks.archived, target)
-            return (await read_marks(lane)).archived
+            return await raise_archived(await self.memory.known_lane(queue, lane_number), bucket)
 
         return await self._with_queue(account, name, attempt)
 
@@ -331,7 +320,7 @@ class Engine:
         """What the message says goes, now; its place stays. False when there is no such message."""
 
         async def attempt(queue: Queue) -> bool:
-            return await erase(self.memory.known_lane(queue, message.lane), message.number, self.clock.now())
+            return await erase(await self.memory.known_lane(queue, message.lane), message.number, self.clock.now())
 
         return await self._with_queue(account, name, attempt)
 
@@ -340,12 +329,7 @@ class Engine:
         _check_batch(most)
 
         async def attempt(queue: Queue) -> int:
-            moved = 0
-            for number in queue.read_lanes:
-                lane = self.memory.lane(queue, number)
-                if moved < most:
-                    moved += await redrive_lane(self.memory, queue, lane, destination, most - moved, self.clock.now())
-            return moved
+            return await redrive(self.memory, queue, destination, most)
 
         return await self._with_queue(account, name, attempt)
 
@@ -353,7 +337,7 @@ class Engine:
 
     async def step(self, account: str, name: str) -> int:
         """One step of a queue's background work on this server; returns in how many milliseconds to come back."""
-        await self.memory.check_clock(self.clock.now())
+        await self.memory.glance_at_clock()
 
         async def attempt(queue: Queue) -> int:
             return await step_lanes(self.memory, queue)

@@ -144,19 +144,27 @@ class Lease:
 
 
 async def richer_holders(store: Store, clock: Clock, leases: Sequence[Lease]) -> frozenset[str]:
-    """Who holds at least two more of these leases than this server."""
-    now = clock.now()
-    if not _richer(leases, now):
+    """Who holds at least two more of these leases than this server, as far as they can be read."""
+    if not _richer(leases, clock.now()):
         return frozenset()
-    others = [lease for lease in leases if lease.held_fence is None]
+    held = [lease for lease in leases if lease.held_fence is not None]
+    read = await _read_again(store, clock, [lease for lease in leases if lease.held_fence is None])
+    return _richer([*held, *read], clock.now())
+
+
+async def _read_again(store: Store, clock: Clock, leases: Sequence[Lease]) -> Sequence[Lease]:
+    """Those that could be read. All in one call, and if that fails each by itself: one whose replicas are down must not
+    keep a server from its share of the others."""
     try:
-        found = await store.read([Span(lease.partition, lease.role, lease.role) for lease in others])
+        found = await store.read([Span(lease.partition, lease.role, lease.role) for lease in leases])
     except Unavailable:
-        return frozenset()
+        if len(leases) <= 1:
+            return []
+        return [each for lease in leases for each in await _read_again(store, clock, [lease])]
     seen = clock.now()
-    for lease, part in zip(others, found, strict=True):
+    for lease, part in zip(leases, found, strict=True):
         lease.see(part.rows[0].values if part.rows else {}, seen)
-    return _richer(leases, seen)
+    return leases
 
 
 def _richer(leases: Sequence[Lease], now: Moment) -> frozenset[str]:

@@ -21,7 +21,7 @@ from typing import NamedTuple, overload
 from angelhair import limits
 from angelhair.engine import dedup, places
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.given import given
+from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
@@ -37,7 +37,7 @@ from angelhair.errors import (
     StoreRefused,
     Unavailable,
 )
-from angelhair.model import NewMessage
+from angelhair.model import MessageId, NewMessage
 
 PENDING, COMMITTED = "pending", "committed"
 
@@ -152,23 +152,27 @@ async def _finish(
     memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: Accept
 ) -> set[int]:
     queue, run, entry, resuming = begun
-    known: set[int] = set()
+    known = doubles = _doubles(messages)
+    unfit: dict[int, MessageId] = {}
     for _ in range(limits.PUT_ROUNDS):
         lane = memory.lane(queue, entry.lane)
-        numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets)}
+        numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets) if offset not in doubles}
         if resuming:
             for number in await given(lane, numbers):
                 del numbers[number]
         keyed = {number: offset for number, offset in numbers.items() if _key_of(messages, offset) is not None}
-        if keyed:
-            known |= await _put_keyed(memory, queue, run, lane, entry, messages, keyed, reserve_again)
+        found = await _put_keyed(memory, queue, lane, entry, messages, keyed, unfit, resuming)
+        unfit.update(found.unfit)
         plain = {number: offset for number, offset in numbers.items() if number not in keyed}
         left = await _written(memory, queue, lane, entry, messages, plain, resuming)
-        if not left:
+        rest = {plain[number] for number in left}.union(found.unfit)
+        if not rest:
+            known = known | found.known
             accept(known)
             entry = await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
         else:
-            entry = await _moved_on(memory, queue, run, entry, sorted(plain[number] for number in left), reserve_again)
+            # Those that are known go along: whoever goes on is to know of them too.
+            entry = await _moved_on(memory, queue, run, entry, sorted(rest | found.known), reserve_again)
         if entry.status == COMMITTED:
             return known
         # Moved on, by us or by who was faster: it says where to write now.
@@ -176,11 +180,22 @@ async def _finish(
     raise OutcomeUnknown("every bucket that the messages were written to had been finished")
 
 
+def _doubles(messages: Sequence[NewMessage]) -> set[int]:
+    """Messages whose key one before them in the run has: whatever becomes of that one, they are left out."""
+    if isinstance(messages, Bodies):
+        return set()
+    first: dict[str, int] = {}
+    return {
+        offset for offset, message in enumerate(messages)
+        if message.key is not None and first.setdefault(message.key, offset) != offset
+    }
+
+
 async def _written(
     memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
     resuming: bool,
 ) -> set[int]:
-    """Which of the ids can no longer be put to.
+    """Which of the ids can no longer be put to. Nobody will be given what was written there.
 
     A message has one date, that of its entry. If that is so old that nobody would receive it, it is not dated anew
     under its id: repair may have seen it expire, and a try that slept would bring the old date back.
@@ -192,7 +207,7 @@ async def _written(
         left = await _write(memory, queue, lane, entry, messages, numbers, resuming)
         if _over(queue, entry, await wake.index_time_ms(lane)):
             left = set(numbers)
-    return left - await given(lane, left) if left else left
+    return left - await void(lane, left, memory.clock.now()) if left else left
 
 
 async def _write(
@@ -234,34 +249,72 @@ def _key_of(messages: Sequence[NewMessage], offset: int) -> str | None:
     return None if isinstance(messages, Bodies) else messages[offset].key
 
 
+class Found(NamedTuple):
+    """What became of messages with keys, by their place in the run."""
+
+    known: set[int]
+    """Their key stands for another message."""
+    unfit: dict[int, MessageId]
+    """Their key names an id that takes them no more."""
+
+
 async def _put_keyed(
-    memory: Memory, queue: Queue, run: Run, lane: Lane, entry: Entry, messages: Sequence[NewMessage],
-    numbers: dict[int, int], reserve_again: ReserveAgain,
-) -> set[int]:
-    """Which of the messages have a key that another message has. They are done before anything of the run moves on."""
+    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
+    unfit_before: dict[int, MessageId], resuming: bool,
+) -> Found:
+    """What has been written is put as it stands, whatever has become of its key since: that may have lapsed, and stand
+    for another message by now. The rest is put by its key."""
+    found = Found(set(), {})
+    if not numbers:
+        return found
     now_ms = await wake.index_time_ms(lane)
     if entry.lapses_at <= now_ms:
         raise OutcomeUnknown("the run was begun too long ago: what was given out cannot be told any more")
-    writer = hashlib.blake2b(run.writer.encode(), digest_size=16).hexdigest()
     # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
-    keyed = {
-        offset: dedup.Keyed(
-            lane, put.Placed(number, messages[offset], now_ms, entry.lapses_at), key, f"{writer}.{run.block}.{offset}"
-        )
-        for number, offset in numbers.items()
-        if (key := messages[offset].key) is not None
+    placed = {
+        number: put.Placed(number, messages[offset], now_ms, entry.lapses_at) for number, offset in numbers.items()
     }
+    standing = await _standing(lane, placed, now_ms) if resuming else {}
+    items = {
+        offset: dedup.Keyed(lane, placed[number], str(messages[offset].key), unfit_before.get(offset))
+        for number, offset in numbers.items()
+        if number not in standing
+    }
+    unfit = {number for number, item in standing.items() if item is None}
     try:
-        answers = await dedup.put_keyed(
-            list(keyed.values()), lambda number: memory.lane(queue, number), memory.clock.now(), reserve_again
+        written = await put.write(lane, [item for item in standing.values() if item is not None], memory.clock.now())
+        answers = await dedup.put_keyed_here(
+            list(items.values()), lambda number: memory.lane(queue, number), memory.identities.fresh(),
+            memory.clock.now(),
         )
+        unfit.update(item.number for item in written.again)
+        unfit -= await void(lane, unfit, memory.clock.now()) if unfit else set()
     except (QueueGone, LaneSealed, QueueNotFound) as error:
         memory.distrust(queue.account, queue.name)
         raise OutcomeUnknown("the queue or its lanes changed while the messages were being put") from error
-    for answer in answers:
-        if isinstance(answer.outcome, AngelhairError):
-            raise OutcomeUnknown(str(answer.outcome))
-    return {offset for offset, answer in zip(keyed, answers, strict=True) if answer.known}
+    for outcome in [*answers, *written.outcomes.values()]:
+        if isinstance(outcome, AngelhairError):
+            raise OutcomeUnknown(str(outcome))
+    found.unfit.update((numbers[number], MessageId(lane.number, number)) for number in unfit)
+    for (offset, item), answer in zip(items.items(), answers, strict=True):
+        if isinstance(answer, dedup.Unfit):
+            found.unfit[offset] = answer.id
+        elif answer != MessageId(lane.number, item.placed.number):
+            found.known.add(offset)
+    return found
+
+
+async def _standing(lane: Lane, placed: dict[int, put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
+    """By id: what an earlier try, or who completed its key, has written there; None if it has expired unseen."""
+    by_bucket: dict[int, list[int]] = {}
+    for number in placed:
+        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
+    spans = [
+        Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
+        for bucket, inside in by_bucket.items()
+    ]
+    there = {int(row.key) for part in await read_surely(lane.store, spans) for row in part.rows}
+    return {number: await dedup.as_it_stands(lane, placed[number], now_ms) for number in placed if number in there}
 
 
 async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begun | None:

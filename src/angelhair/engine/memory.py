@@ -6,7 +6,8 @@ receive touches, gives away one that has been deleted meanwhile (R6).
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from angelhair import limits
@@ -20,6 +21,8 @@ from angelhair.engine.leases import richer_holders
 from angelhair.engine.store import Store
 from angelhair.errors import InvalidRequest, QueueNotFound, Unavailable
 from angelhair.model import validate_name
+
+PUT, RECEIVE = "put", "receive"
 
 
 @dataclass(slots=True)
@@ -46,7 +49,8 @@ class Memory:
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
         self._views: dict[tuple[str, int], LaneView] = {}
         self._clock: _ClockCheck | None = None
-        self._turn = 0
+        self._turns: Counter[tuple[str, str]] = Counter()
+        """By incarnation and verb: how often a lane was chosen."""
         self._visits: dict[str, tuple[int, int]] = {}
         """By incarnation: when we last received first from a lane that another server holds, and how often we did."""
 
@@ -70,6 +74,8 @@ class Memory:
         before = self._queues.get(key)
         if before is not None and before.queue.incarnation != queue.incarnation:
             self._drop(*key)
+        elif before is not None:
+            self._forget_lanes(queue.incarnation, before.queue.lanes.keys() - queue.lanes.keys())
         self._queues[key] = _Remembered(queue, now.monotonic_ms)
         self._queues.move_to_end(key)
         while len(self._queues) > limits.REMEMBERED_QUEUES:
@@ -84,10 +90,16 @@ class Memory:
     def _drop(self, account: str, name: str) -> None:
         remembered = self._queues.pop((account, name), None)
         if remembered is not None:
-            for number in remembered.queue.lanes:
-                self._views.pop((remembered.queue.incarnation, number), None)
-                self.workers.pop((remembered.queue.incarnation, number), None)
-            self._visits.pop(remembered.queue.incarnation, None)
+            incarnation = remembered.queue.incarnation
+            self._forget_lanes(incarnation, remembered.queue.lanes)
+            self._visits.pop(incarnation, None)
+            for verb in (PUT, RECEIVE):
+                self._turns.pop((incarnation, verb), None)
+
+    def _forget_lanes(self, incarnation: str, lanes: Iterable[int]) -> None:
+        for number in lanes:
+            self._views.pop((incarnation, number), None)
+            self.workers.pop((incarnation, number), None)
 
     # --- lanes ----------------------------------------------------------------------------------------------------
 
@@ -113,24 +125,31 @@ class Memory:
             view,
         )
 
-    def known_lane(self, queue: Queue, number: int) -> Lane:
+    async def known_lane(self, queue: Queue, number: int) -> Lane:
+        """As the catalog has it: another server may have made it a moment ago (R4)."""
+        if isinstance(number, int) and number not in queue.lanes:
+            self.distrust(queue.account, queue.name)
+            queue = await self.find_queue(queue.account, queue.name, self.clock.now())
         if not isinstance(number, int) or number not in queue.lanes:
             raise InvalidRequest("lane", f"the queue has no lane {number!r}")
         return self.lane(queue, number)
+
+    def _turn(self, queue: Queue, verb: str, lanes: Sequence[int]) -> int:
+        """Each in turn, by queue and verb: whoever shares a count with others may always meet the same lane."""
+        self._turns[queue.incarnation, verb] += 1
+        return self._turns[queue.incarnation, verb] % len(lanes)
 
     def lane_for_put(self, queue: Queue, now: Moment) -> Lane:
         """A lane whose lease we hold if there is one, so that servers do not contend; else each in turn."""
         lanes = queue.open_lanes
         held = [number for number in lanes if self._holds(queue, number, now)] or lanes
-        self._turn += 1
-        return self.lane(queue, held[self._turn % len(held)])
+        return self.lane(queue, held[self._turn(queue, PUT, held)])
 
     def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
         """All lanes, sealed ones too: those whose lease we hold first, the others in turn. Now and then one of the
         others comes first: its server may have no consumers, and ours may never come to the end of its own lanes."""
-        self._turn += 1
         lanes = queue.read_lanes
-        turn = self._turn % len(lanes)
+        turn = self._turn(queue, RECEIVE, lanes)
         lanes = lanes[turn:] + lanes[:turn]
         held = [number for number in lanes if self._holds(queue, number, now)]
         others = [number for number in lanes if number not in held]
@@ -150,6 +169,10 @@ class Memory:
         workers = [self.workers.get((queue.incarnation, number)) for number in queue.lanes]
         leases = [worker.lease for worker in workers if worker is not None]
         return await richer_holders(self.store, self.clock, leases)
+
+    def lanes_held(self, queue: Queue) -> int:
+        now = self.clock.now()
+        return sum(self._holds(queue, number, now) for number in queue.lanes)
 
     def _holds(self, queue: Queue, number: int, now: Moment) -> bool:
         worker = self.workers.get((queue.incarnation, number))

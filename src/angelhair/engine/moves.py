@@ -11,6 +11,7 @@ from angelhair.engine.bucketed import peek
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
+from angelhair.engine.settling import begun
 from angelhair.errors import InvalidRequest, QueueNotFound
 
 ORIGIN_PARTS = 3
@@ -53,7 +54,18 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
         await transfer.resume(lane, bucket, numbers, _find(memory, now), memory.identities.fresh(), now)
 
 
-async def redrive_lane(
+async def redrive(memory: Memory, queue: Queue, destination: str | None, most: int) -> int:
+    """Moves visible messages of all lanes; how many went."""
+    moved = 0
+    for number in queue.read_lanes:
+        if moved < most:
+            lane = memory.lane(queue, number)
+            with begun(moved > 0):
+                moved += await _redrive_lane(memory, queue, lane, destination, most - moved, memory.clock.now())
+    return moved
+
+
+async def _redrive_lane(
     memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, now: Moment
 ) -> int:
     """Moves visible messages of a lane to the destination, or each to the queue that it came from.
@@ -64,19 +76,17 @@ async def redrive_lane(
     found = await peek.visible_candidates(lane, limits.PEEK_MESSAGES if destination is None else most, trusted, True)
     moved = 0
     for bucket, candidates in by_bucket(found).items():
-        if destination is not None:
-            targets = {destination: candidates}
-        else:
-            targets = await _by_origin(lane, bucket, candidates)
-        for name, group in targets.items():
-            try:
-                target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
-            except (QueueNotFound, InvalidRequest):
-                if destination is not None:
-                    raise
-                continue
-            if moved < most:
-                moved += await _move(memory, lane, bucket, group[: most - moved], target, transfer.MOVED, now)
+        with begun(moved > 0):
+            targets = await _by_origin(lane, bucket, candidates) if destination is None else {destination: candidates}
+            for name, group in targets.items():
+                try:
+                    target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
+                except (QueueNotFound, InvalidRequest):
+                    if destination is not None:
+                        raise
+                    continue
+                if moved < most:
+                    moved += await _move(memory, lane, bucket, group[: most - moved], target, transfer.MOVED, now)
     return moved
 
 
@@ -101,7 +111,8 @@ async def _move(
         memory.distrust(target.account, target.queue)
         lane.view.schedule(bucket, now.monotonic_ms)
         return 0
-    return await transfer.resume(lane, bucket, moving, _find(memory, now), fresh(), now) if moving else 0
+    with begun(bool(moving)):
+        return await transfer.resume(lane, bucket, moving, _find(memory, now), fresh(), now) if moving else 0
 
 
 async def _dead_letter_lane(memory: Memory, queue: Queue, now: Moment) -> Lane | None:

@@ -36,9 +36,8 @@ async def put_reserved(
     begin_ms = await wake.index_time_ms(reservation.lane)
     placed = put.place(reservation.first, messages, begin_ms)
     outcomes: dict[int, PutOutcome] = {}
-    attempt = memory.identities.fresh()
     keyed = {
-        index: dedup.Keyed(reservation.lane, item, item.message.key, f"{attempt}.{index}")
+        index: dedup.Keyed(reservation.lane, item, item.message.key)
         for index, item in enumerate(placed)
         if item.message.key is not None
     }
@@ -53,10 +52,10 @@ async def _put_keyed(
     memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed], reserve_again: ReserveAgain
 ) -> list[PutOutcome]:
     try:
-        answers = await dedup.put_keyed(
-            keyed, lambda number: memory.lane(queue, number), memory.clock.now(), reserve_again
+        return await dedup.put_keyed(
+            keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now(),
+            reserve_again,
         )
-        return [answer.outcome for answer in answers]
     except StoreError as error:
         return [OutcomeUnknown(str(error))] * len(keyed)
     except (QueueGone, LaneSealed, QueueNotFound):
@@ -106,7 +105,13 @@ async def _put_plain(
         if not items:
             return
         if round_number or written is None:
-            written = await put.write(lane, [item for _, item in items], lane.clock.now())
+            try:
+                written = await put.write(lane, [item for _, item in items], lane.clock.now())
+            except StoreError as error:
+                # Said of these alone: others of their group may have been put already.
+                said = OutcomeUnknown(str(error)) if round_number else error
+                outcomes.update((index, said) for index, _ in items)
+                return
         again = {item.number for item in written.again}
         outcomes.update((index, written.outcomes[item.number]) for index, item in items if item.number not in again)
         if round_number:
@@ -122,6 +127,21 @@ async def _put_plain(
                 outcomes.update((index, OutcomeUnknown(str(error))) for index, _ in items)
                 return
             lane = fresh.lane
-            items = [(index, item._replace(number=fresh.first + offset)) for offset, (index, item) in enumerate(items)]
+            try:
+                now_ms = await wake.index_time_ms(lane)
+            except StoreError as error:
+                outcomes.update((index, OutcomeUnknown(str(error))) for index, _ in items)
+                return
+            items = [
+                (index, _dated(lane, item, now_ms)._replace(number=fresh.first + offset))
+                for offset, (index, item) in enumerate(items)
+            ]
     unfit = OutcomeUnknown("every bucket that the message was written to had been finished")
     outcomes.update((index, unfit) for index, _ in items)
+
+
+def _dated(lane: Lane, item: Placed, now_ms: int) -> Placed:
+    """One whose put slept for so long that nobody would receive it gets the date of now; its delay is over."""
+    if not put.is_late(lane, item, now_ms):
+        return item
+    return item._replace(enqueued_at=now_ms, message=item.message._replace(delay_ms=0))

@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 QUEUES = Table(
     "queues",
@@ -77,6 +77,7 @@ STATES = Table(
         "moving_to": str,
         "moving_at": int,
         "body": bytes,
+        "erased_at": int,
     },
     flags={"opened": str, "final": int, "finished": int, "finished_at": int, "admitted": int, "keyed": int},
 )
@@ -91,10 +92,11 @@ KEYS = Table(
     "keys",
     conditional=True,
     key=str,
-    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int, "enqueued_at": int},
+    columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int, "enqueued_at": int,
+             "kept_until": int},
 )
 """Idempotency keys. Partition: a queue and a key's hash. Row: the key. `enqueued_at`: the date of the message at that
-id, the same for whoever writes it there."""
+id, the same for whoever writes it there. `kept_until`: until when somebody may ask what became of that id."""
 
 LEDGER = Table(
     "ledger",

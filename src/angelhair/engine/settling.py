@@ -7,7 +7,8 @@ something unmistakable into what they write (an attempt token, a delivery number
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from angelhair import limits
 from angelhair.engine.store import Change, ChangeOutcome, Slice, Span, Store, Write, WriteOutcome
@@ -44,7 +45,11 @@ async def write_through(store: Store, writes: Sequence[Write]) -> list[WriteOutc
     for _ in range(limits.WRITE_ATTEMPTS - 1):
         if not failed:
             break
-        again = await store.write([writes[index] for index in failed])
+        try:
+            again = await store.write([writes[index] for index in failed])
+        except StoreError:
+            # The store was closed meanwhile: what failed stays as it was.
+            break
         for index, outcome in zip(failed, again, strict=True):
             before = outcomes[index]
             if isinstance(outcome, Unavailable) and isinstance(before, OutcomeUnknown):
@@ -68,6 +73,17 @@ async def read_surely(store: Store, spans: Sequence[Span]) -> list[Slice]:
         except Unavailable:
             continue
     return await store.read(spans)
+
+
+@contextmanager
+def begun(already: bool = True) -> Iterator[None]:
+    """Around what follows the first effect of a verb: that one of its steps did not happen is not the whole truth."""
+    try:
+        yield
+    except Unavailable as error:
+        if not already:
+            raise
+        raise OutcomeUnknown(str(error)) from error
 
 
 def expect_decided(outcome: ChangeOutcome) -> ChangeOutcome:

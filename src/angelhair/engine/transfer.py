@@ -19,6 +19,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.examine import MOVING
+from angelhair.engine.bucketed.given import void
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
@@ -114,15 +115,21 @@ def _free(candidate: Candidate, row: Values) -> bool:
 async def resume(source: Lane, bucket: int, numbers: Sequence[int], find: FindLane, attempt: str, now: Moment) -> int:
     """Steps 3 and 4 for rows that are moving; returns how many arrived."""
     first, last = min(numbers), max(numbers)
-    bodies, states = await source.store.read(
-        [Span(source.bodies(bucket), first, last), Span(source.states(bucket), first, last)]
-    )
+    # The bodies first: one that is still moving then had not been erased when it was read.
+    (bodies,) = await source.store.read([Span(source.bodies(bucket), first, last)])
+    (states,) = await source.store.read([Span(source.states(bucket), first, last)])
     born = {row.key: row.values for row in bodies.rows}
     wanted = set(numbers)
     arrived = 0
     for row in states.rows:
-        if row.key in wanted and row.values.get("settled") == MOVING and row.key in born:
-            arrived += await _resume_one(source, bucket, int(row.key), row.values, born[row.key], find, attempt, now)
+        if row.key in wanted and row.values.get("settled") == MOVING:
+            number = int(row.key)
+            if number in born:
+                arrived += await _resume_one(source, bucket, number, row.values, born[number], find, attempt, now)
+            else:
+                # A body that was there is gone: the store is damaged, and there is nothing to move.
+                to = str(row.values.get("moving_to"))
+                await _settle(source, bucket, number, to, Target.from_text(to), now)
     return arrived
 
 
@@ -139,29 +146,36 @@ async def _resume_one(
         if lane is None or not await _alive(lane):
             await _give_back(source, bucket, number, to, revision, now)
             return False
-        message = _message(source, number, state, body, target)
-        written = await put.write(lane, [put.Placed(target.number, message, moving_at)], now)
-        if isinstance(written.outcomes.get(target.number), MessageId):
-            settle: Values = {"settled": target.label, "settled_at": now.wall_ms}
-            outcome = await change_one(
-                source.store,
-                Change(source.states(bucket), [RowChange(number, {"settled": MOVING, "moving_to": to}, settle)]),
-            )
-            return isinstance(outcome, Applied | Refused)
-        if not written.again:
-            return False
+        placed = put.Placed(target.number, _message(source, number, state, body, target), moving_at)
+        now_ms = await wake.index_time_ms(lane)
+        if not put.is_late(lane, placed, now_ms):
+            written = await put.write(lane, [placed], now)
+            if isinstance(written.outcomes.get(target.number), MessageId):
+                return await _settle(source, bucket, number, to, target, now)
+            if not written.again:
+                return False
+        # Its place in the target takes it no more, or with a date that is over: unless it was given out there.
+        if await void(lane, [target.number], now):
+            return await _settle(source, bucket, number, to, target, now)
         try:
             new = target._replace(number=await put.reserve(lane, 1, f"{attempt}.{number}")).to_text()
         except (LaneSealed, QueueGone):
             await _give_back(source, bucket, number, to, revision, now)
             return False
-        row = RowChange(number, {"settled": MOVING, "moving_to": to}, {"moving_to": new})
+        row = RowChange(number, {"settled": MOVING, "moving_to": to}, {"moving_to": new, "moving_at": now_ms})
         outcome = await change_one(source.store, Change(source.states(bucket), [row]))
         if isinstance(outcome, Refused) and outcome.rows.get(number, {}).get("moving_to") != new:
             return False
         if isinstance(outcome, StoreError):
             return False
-        to = new
+        to, moving_at = new, now_ms
+
+
+async def _settle(source: Lane, bucket: int, number: int, to: str, target: Target, now: Moment) -> bool:
+    """Step 4."""
+    values: Values = {"settled": target.label, "settled_at": now.wall_ms}
+    row = RowChange(number, {"settled": MOVING, "moving_to": to}, values)
+    return isinstance(await change_one(source.store, Change(source.states(bucket), [row])), Applied | Refused)
 
 
 async def _alive(lane: Lane) -> bool:

@@ -152,6 +152,9 @@ RELUCTANT_LEASES = 6
 LEASE_BEAT_MS = 2_500
 """How often a holder beats: four chances within one lease."""
 
+DUE_SPARE = 64
+"""Entries of a lane's heap of looks that may be stale before it is made anew; and as many as there are good ones."""
+
 LANE_VISIT_MS = 1_000
 """How often a server receives first from a lane that another holds: seldom, as the two meet there, and often enough for
 messages whose own server has no consumers."""

@@ -48,9 +48,11 @@ COLUMNS = {
         _column("lane", IntegerType(), pa.int32(), "number", "The lane that it is in."),
         _column("number", LongType(), pa.int64(), "number", "Its number in the lane; grows by one."),
         _column("bucket", LongType(), pa.int64(), "number", "The bucket that it is in."),
-        _column("body", BinaryType(), pa.binary(), "body changed_body", "What was put, or what it was changed to."),
-        _column("attributes", StringType(), pa.string(), "attributes", "What came with it, as JSON."),
-        _column("origin", StringType(), pa.string(), "origin", "Where it was before it was moved here."),
+        _column(
+            "body", BinaryType(), pa.binary(), "body changed_body erased_at", "What was put, or what it was changed to."
+        ),
+        _column("attributes", StringType(), pa.string(), "attributes erased_at", "What came with it, as JSON."),
+        _column("origin", StringType(), pa.string(), "origin erased_at", "Where it was before it was moved here."),
         _column("enqueued_at", TimestampType(), TIME, "enqueued_at", "When it was put."),
         _column("due_at", TimestampType(), TIME, "visible_from", "When its delay ends; null without one."),
         _column("first_delivered_at", TimestampType(), TIME, "first_delivered_at", "When it was first received."),
@@ -60,7 +62,8 @@ COLUMNS = {
         _column(
             "state", StringType(), pa.string(),
             "number settled delivery visible_at visible_from enqueued_at",
-            f"What became of it: {', '.join((WAITING, DELAYED, IN_FLIGHT, ACKED, MOVING, EXPIRED, PURGED))}, or dead.",
+            f"What became of it: {', '.join((WAITING, DELAYED, IN_FLIGHT, ACKED, MOVING, EXPIRED, PURGED))}, dead, "
+            "erased, or void (it goes by another id).",
         ),
         _column("moved_to", StringType(), pa.string(), "moving_to", "Where it has been moved, or is being moved."),
     )
@@ -90,7 +93,10 @@ _BODIES: dict[str, tuple[DataType, pa.DataType]] = {
 }
 
 STATE_COLUMNS = frozenset(
-    ("delivery", "visible_at", "first_delivered_at", "settled", "settled_at", "moving_to", "changed_body")
+    (
+        "delivery", "visible_at", "first_delivered_at", "settled", "settled_at", "moving_to", "changed_body",
+        "erased_at",
+    )
 )
 """Stored columns that are kept beside the bodies: without any of these there is nothing to join."""
 
@@ -109,6 +115,7 @@ RAW = pa.schema(
         ("settled_at", pa.int64()),
         ("moving_to", pa.string()),
         ("changed_body", pa.binary()),
+        ("erased_at", pa.int64()),
     ]
 )
 """What a store hands over, whichever it is: times in milliseconds, as they are stored."""

@@ -160,7 +160,8 @@ def _state(raw: pa.RecordBatch, lane: Lane) -> pa.Array:
         pc.if_else(pc.or_(delayed, hidden), DELAYED, WAITING),
     )
     if lane.retention_ms is not None:
-        over = pc.less_equal(raw.column("enqueued_at"), lane.now_ms - lane.retention_ms)
+        since = pc.max_element_wise(raw.column("enqueued_at"), raw.column("visible_from"))
+        over = pc.less_equal(since, lane.now_ms - lane.retention_ms)
         words = pc.if_else(pc.fill_null(over, fill_value=False), EXPIRED, words)
     words = pc.if_else(pc.less(raw.column("number"), lane.purged), PURGED, words)
     return pc.coalesce(raw.column("settled"), words)

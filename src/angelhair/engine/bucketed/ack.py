@@ -11,6 +11,7 @@ from itertools import chain, groupby
 
 from angelhair import limits
 from angelhair.clock import Moment
+from angelhair.engine.bucketed.examine import ERASED
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.settling import change_settled
@@ -91,4 +92,6 @@ def _judge(found: Values, receipt: Receipt) -> AckOutcome:
         return None
     if settled is None:
         return StaleReceipt("the message expired or was purged")
+    if settled == ERASED:
+        return StaleReceipt("the message has been erased")
     return StaleReceipt("the message has been moved to another queue")

@@ -16,7 +16,7 @@ from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
-from angelhair.errors import AngelhairError, StaleReceipt, StoreError, Unavailable
+from angelhair.errors import AngelhairError, OutcomeUnknown, StaleReceipt, StoreError, Unavailable
 
 ChangeResult = AngelhairError | None
 
@@ -36,17 +36,22 @@ async def change(lane: Lane, group: Sequence[Wanted], attempt: str, now: Moment)
     outcomes: list[ChangeResult] = [None] * len(group)
     # One message may be named twice in a group: each of its changes is a conditional write of its own, in order.
     pending = dict(enumerate(group))
+    unsure: set[int] = set()
+    """Refused in an earlier round, perhaps because a first attempt of unknown outcome had landed."""
     for _ in range(limits.CLAIM_ROUNDS * len(group)):
         batch: dict[int, tuple[int, Wanted]] = {}
         for index, item in pending.items():
             batch.setdefault(item.receipt.number, (index, item))
         if not batch:
             break
-        for index, outcome in (await _change_once(lane, list(batch.values()), attempt, now)).items():
+        for index, outcome in (await _change_once(lane, list(batch.values()), attempt, now, unsure)).items():
             outcomes[index] = outcome
             del pending[index]
     for index in pending:
         outcomes[index] = Unavailable("the message kept changing")
+    for index in unsure:
+        if isinstance(said := outcomes[index], Unavailable):
+            outcomes[index] = OutcomeUnknown(str(said))
     for item, outcome in zip(group, outcomes, strict=True):
         if outcome is None and item.visibility_ms is not None:
             lane.view.schedule(lane.bucket_of(item.receipt.number), now.monotonic_ms + item.visibility_ms)
@@ -54,7 +59,7 @@ async def change(lane: Lane, group: Sequence[Wanted], attempt: str, now: Moment)
 
 
 async def _change_once(
-    lane: Lane, batch: list[tuple[int, Wanted]], attempt: str, now: Moment
+    lane: Lane, batch: list[tuple[int, Wanted]], attempt: str, now: Moment, unsure: set[int]
 ) -> dict[int, ChangeResult]:
     """One read and one conditional write per message; messages missing from the answer are to be tried again."""
     spans = [
@@ -91,6 +96,9 @@ async def _change_once(
             results[index] = outcome
         elif isinstance(outcome, Applied) or _is_ours(outcome, item, revision, f"{attempt}.{index}"):
             results[index] = None
+        elif outcome.rows.get(item.receipt.number, {}).get("revision") != revision + 1:
+            # One change would be another's. Of several the first may have been ours.
+            unsure.add(index)
     return results
 
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.lane import Candidate, Lane
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Value, Values
@@ -36,8 +35,8 @@ class Claims(NamedTuple):
 
 
 async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> Claims:
-    """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it."""
-    await wake.arm(lane, {(wish.visibility_ms, wish.bucket) for wish in wishes})
+    """Claims what can be claimed. The rest was taken by others, or its bucket has changed: the view forgets it. That
+    somebody looks when their time-outs end has been seen to."""
     pending: dict[tuple[int, str | None], dict[int, Wish]] = {}
     for place, alike in groupby(wishes, lambda wish: (wish.bucket, wish.candidate.opened)):
         pending.setdefault(place, {}).update([(wish.candidate.number, wish) for wish in alike])

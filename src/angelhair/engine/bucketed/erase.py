@@ -1,13 +1,15 @@
 """Erase: what a message says goes from the queue, now, wherever it stands (for who must forget).
 
     1. raise the lane's mark `erased` over its id
-    2. settle it as `erased`, unless it is settled or its bucket is finished: from now on no consumer is given it
+    2. note in its state that it was erased; and settle it as `erased`, unless it is settled or its bucket is finished:
+       from now on no consumer is given it
     3. overwrite body, attributes and origin, and read back: a store that goes by clocks may prefer what a producer with
        a fast clock wrote
 
 Its place stays, so that every id is accounted for. Who has received it before has it. A writer that slept, of a run, of
-a key, of a move, may write the same row again: below the mark it looks at the state after it has written, and if it
-says `erased` it overwrites what it wrote. If it dies before that, repair overwrites it when it finishes the bucket.
+a key, of a move, may write the same row again: below the mark it looks at the state after it has written, and if that
+was erased it overwrites what it wrote. If it dies before that, repair overwrites it when it finishes the bucket, and
+who reads finished buckets goes by the state.
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from collections.abc import Iterable, Sequence
 
 from angelhair import limits
 from angelhair.clock import Moment
+from angelhair.engine.bucketed.dropped import sweep_dropped
 from angelhair.engine.bucketed.examine import ERASED, MOVING
 from angelhair.engine.bucketed.lane import Lane, pointer_marks, read_marks
-from angelhair.engine.settling import change_one, must_write, read_surely
+from angelhair.engine.settling import begun, change_one, must_write, read_surely
 from angelhair.engine.store import Applied, Change, Row, RowChange, Slice, Span, Values, Write
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
 
@@ -31,29 +34,28 @@ async def erase(lane: Lane, number: int, now: Moment) -> bool:
     if bucket < (await read_marks(lane)).floor:
         return False
     place = [Span(lane.bodies(bucket), number, number), Span(lane.states(bucket), number, number)]
-    for _ in range(limits.ACK_ROUNDS):
-        bodies, states = await read_surely(lane.store, place)
-        if not bodies.rows:
-            return False
-        await _warn_writers(lane, number)
-        if await _settle(lane, bucket, number, states, now):
-            break
-    else:
-        raise Unavailable("too many servers change this message at once")
-    try:
-        await _overwritten(lane, bucket, number)
-        if bucket < pointer_marks((await read_surely(lane.store, [Span(lane.pointers)]))[0]).floor:
-            # It was dropped meanwhile, and what was written here since would stay for ever.
-            await lane.store.drop([lane.bodies(bucket)])
-            await lane.store.drop([lane.states(bucket)])
-    except Unavailable as error:
-        # It is settled by now: that something happened has to be said.
-        raise OutcomeUnknown(str(error)) from error
-    return True
+    bodies, states = await read_surely(lane.store, place)
+    if not bodies.rows:
+        return False
+    await _warn_writers(lane, number)
+    done = await _settle(lane, bucket, number, states, now)
+    # From here on it may be settled.
+    with begun():
+        for _ in range(limits.ACK_ROUNDS):
+            if done:
+                break
+            bodies, states = await read_surely(lane.store, place)
+            done = not bodies.rows or await _settle(lane, bucket, number, states, now)
+        else:
+            raise Unavailable("too many servers change this message at once")
+        if bodies.rows:
+            await _overwritten(lane, bucket, number)
+    return bool(bodies.rows)
 
 
 async def overwrite(lane: Lane, bucket: int, numbers: Sequence[int]) -> None:
     await must_write(lane.store, [Write(lane.bodies(bucket), [Row(number, NOTHING) for number in numbers])])
+    await sweep_dropped(lane, [bucket])
 
 
 async def overwrite_erased(lane: Lane, numbers: Iterable[int]) -> None:
@@ -62,11 +64,11 @@ async def overwrite_erased(lane: Lane, numbers: Iterable[int]) -> None:
     for number in numbers:
         by_bucket.setdefault(lane.bucket_of(number), []).append(number)
     spans = [
-        Span(lane.states(bucket), min(inside), max(inside), columns=("delivery", "settled"))
+        Span(lane.states(bucket), min(inside), max(inside), columns=("delivery", "erased_at"))
         for bucket, inside in by_bucket.items()
     ]
     for (bucket, inside), part in zip(by_bucket.items(), await read_surely(lane.store, spans), strict=True):
-        erased = {row.key for row in part.rows if row.values.get("settled") == ERASED}
+        erased = {row.key for row in part.rows if row.values.get("erased_at") is not None}
         if again := [number for number in inside if number in erased]:
             await overwrite(lane, bucket, again)
 
@@ -82,16 +84,21 @@ async def _overwritten(lane: Lane, bucket: int, number: int) -> None:
 
 async def _warn_writers(lane: Lane, number: int) -> None:
     """Raises the mark. A lane that is older than this mark has no row of it."""
-    while True:
+    for _ in range(limits.ACK_ROUNDS):
         (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
-        if pointer_marks(pointers).erased > number:
+        marks = pointer_marks(pointers)
+        if marks.erased > number:
             return
         seen = next((row.values.get("value") for row in pointers.rows if row.key == "erased"), None)
-        outcome = await change_one(
-            lane.store, Change(lane.pointers, [RowChange("erased", {"value": seen}, {"value": number + 1})])
-        )
+        rows = [
+            RowChange("erased", {"value": seen}, {"value": number + 1}),
+            # A lane that is gone by now has no floor, and is not to get a mark.
+            RowChange("floor", {"value": marks.floor}, {"value": marks.floor}),
+        ]
+        outcome = await change_one(lane.store, Change(lane.pointers, rows))
         if isinstance(outcome, StoreError):
-            raise outcome
+            raise Unavailable(str(outcome)) from outcome
+    raise Unavailable("the marks of this lane move faster than one of them could be raised")
 
 
 async def _settle(lane: Lane, bucket: int, number: int, states: Slice, now: Moment) -> bool:
@@ -100,13 +107,12 @@ async def _settle(lane: Lane, bucket: int, number: int, states: Slice, now: Mome
     settled, finished = state.get("settled"), states.flags.get("finished")
     if settled == MOVING:
         raise Unavailable("the message is being moved to another queue: erase it there")
-    # In a finished bucket nothing is given out any more, and what became of its messages stays as it is.
-    over = settled is not None or finished is not None
-    if over and state.get("body") is None:
+    if state.get("erased_at") is not None and state.get("body") is None:
         return True
     expect = {name: state.get(name) for name in ("delivery", "revision", "settled")}
-    values: Values = {"body": None}
-    if not over:
+    values: Values = {"body": None, "erased_at": now.wall_ms}
+    # In a finished bucket nothing is given out any more, and what became of its messages stays as it is.
+    if settled is None and finished is None:
         revision = state.get("revision")
         values = {
             **values, "settled": ERASED, "settled_at": now.wall_ms, "delivery": state.get("delivery") or 0,

@@ -18,7 +18,8 @@ from angelhair.engine.store import Slice, Span, Values
 LIGHT = ("enqueued_at", "visible_from", "keyed")
 """What is read of bodies when the bodies themselves are not wanted."""
 
-MOVING, ERASED = "moving", "erased"
+MOVING, ERASED, VOID = "moving", "erased", "void"
+"""What a message can be settled as beside `acked` and where it was moved. `void`: it goes by another id now."""
 
 
 class Wait(NamedTuple):
@@ -86,6 +87,7 @@ _STATE_COLUMNS = (
     "first_delivered_at",
     "settled",
     "moving_at",
+    "erased_at",
 )
 
 
@@ -102,20 +104,23 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         number = int(row.key)
         values = row.values
         body = born.pop(number, None)
-        findings.bodiless = findings.bodiless or body is None
-        findings.keyed = max(findings.keyed, _whole(body or {}, "keyed") or 0)
         settled = values.get("settled")
+        if body is None and settled != VOID:
+            # The store is damaged. When it was first delivered is the next best date.
+            findings.bodiless = True
+            body = {"enqueued_at": values.get("first_delivered_at")}
+        findings.keyed = max(findings.keyed, _whole(body or {}, "keyed") or 0)
+        if values.get("erased_at") is not None:
+            findings.erased.append(number)
         if settled == MOVING:
             findings.moving.append(number)
             continue
         if settled is not None:
             findings.settled += 1
             findings.dead += settled == "dead"
-            if settled == ERASED:
-                findings.erased.append(number)
             view.watched.pop(number, None)
             continue
-        enqueued_at = _whole(body, "enqueued_at") if body is not None else None
+        enqueued_at = _whole(body or {}, "enqueued_at")
         if is_over(lane, marks, number, body or {}, now, expiring):
             findings.expired += 1
             continue
@@ -167,12 +172,18 @@ def is_over(lane: Lane, marks: Marks, number: int, body: Values, now: Moment, ex
     """Whether a message was purged or, by a clock that can be trusted, has outlived the queue's retention."""
     if number < marks.purged:
         return True
-    over, enqueued_at = over_before(lane, now, expiring), _whole(body, "enqueued_at")
-    return over is not None and enqueued_at is not None and enqueued_at <= over
+    over, since = over_before(lane, now, expiring), kept_since(body)
+    return over is not None and since is not None and since <= over
+
+
+def kept_since(body: Values) -> int | None:
+    """From when on a message's retention counts: from when it can be received, so that a delay may be longer."""
+    enqueued_at, visible_from = _whole(body, "enqueued_at"), _whole(body, "visible_from")
+    return enqueued_at if visible_from is None or enqueued_at is None else max(enqueued_at, visible_from)
 
 
 def over_before(lane: Lane, now: Moment, expiring: bool) -> int | None:
-    """What was put by then has outlived the queue's retention; None if nothing has, or nobody may say so."""
+    """What is kept since then has outlived the queue's retention; None if nothing has, or nobody may say so."""
     retention = lane.settings.retention_ms
     return now.wall_ms - retention if expiring and retention is not None else None
 

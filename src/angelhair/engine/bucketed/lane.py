@@ -186,6 +186,10 @@ class LaneView:
         if len(self.finished) > limits.WATCHED_ROWS:
             self.finished.popitem(last=False)
         self.scheduled.pop(bucket, None)
+        if len(self.due) > 2 * len(self.scheduled) + limits.DUE_SPARE:
+            # Mostly of buckets that are finished long before their messages' time-outs would end.
+            self.due = [(at, waiting) for waiting, at in self.scheduled.items()]
+            heapq.heapify(self.due)
         self.full.pop(bucket, None)
         self.acked.pop(bucket, None)
 

@@ -49,10 +49,13 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
     peeked: list[Peeked] = []
     for bucket, candidates in by_bucket.items():
         first, last = candidates[0].number, candidates[-1].number
-        bodies, states = await lane.store.read(
-            [Span(lane.bodies(bucket), first, last), Span(lane.states(bucket), first, last, None, ("body", "delivery"))]
+        (bodies,) = await lane.store.read([Span(lane.bodies(bucket), first, last)])
+        # After the bodies: who erases a message settles it first.
+        (states,) = await lane.store.read(
+            [Span(lane.states(bucket), first, last, None, ("body", "delivery", "settled"))]
         )
-        born = {row.key: row.values for row in bodies.rows}
+        settled = {row.key for row in states.rows if row.values.get("settled") is not None}
+        born = {row.key: row.values for row in bodies.rows if row.key not in settled}
         changed = {row.key: row.values.get("body") for row in states.rows}
         for candidate in candidates:
             values = born.get(candidate.number)

@@ -243,6 +243,7 @@ async def _confirm(
         await wake.arm(lane, [(0, bucket) for slot, bucket in slots if slot <= marks.wake_raised])
         if doubtful := [item.number for items in arrived.values() for item in items if item.number < marks.erased]:
             await overwrite_erased(lane, doubtful)
+        now_ms = None if lane.settings.retention_ms is None else await wake.index_time_ms(lane)
     except QueueGone:
         # The lane was read to its end and dropped while this put slept: what it wrote there, nobody will read.
         return [item for items in arrived.values() for item in items]
@@ -251,8 +252,9 @@ async def _confirm(
             outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
         return []
     for bucket, arrivals in arrived.items():
-        items = [item for item in arrivals if item.number >= marks.purged]
-        again.extend(item for item in arrivals if item.number < marks.purged)
+        items = [item for item in arrivals if item.number >= marks.purged and not is_late(lane, item, now_ms)]
+        if len(items) < len(arrivals):
+            again.extend(item for item in arrivals if item not in items)
         if not items:
             continue
         if bucket < marks.floor:
@@ -282,6 +284,14 @@ async def _admit_own(
     again = [item for item in items if item.number in left_out]
     outcomes.update((item.number, MessageId(lane.number, item.number)) for item in items if item.number not in left_out)
     return again
+
+
+def is_late(lane: Lane, item: Placed, now_ms: int | None) -> bool:
+    """Whether what was written has outlived the queue's retention by now: its writer slept, and nobody would get it."""
+    kept_ms = lane.settings.retention_ms
+    if kept_ms is None or now_ms is None or item.enqueued_at + kept_ms > now_ms:
+        return False
+    return item.enqueued_at + _delay(lane.settings, item.message) + kept_ms <= now_ms
 
 
 def _row(lane: Lane, item: Placed) -> Row:

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed.examine import over_before
+from angelhair.engine.bucketed.examine import kept_since, over_before
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
 from angelhair.engine.bucketed.opening import open_buckets
 from angelhair.engine.store import Slice, Span, Values
@@ -129,7 +129,7 @@ def _take_in(
             opened.plain.add(number)
         enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
         assert isinstance(enqueued_at, int) and isinstance(body, bytes)
-        if number < marks.purged or (over is not None and enqueued_at <= over):
+        if number < marks.purged or (over is not None and enqueued_at <= over and (kept_since(values) or 0) <= over):
             continue
         if len(body) != view.typical_body_bytes:
             view.note_size(len(body))

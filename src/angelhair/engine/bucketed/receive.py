@@ -86,7 +86,11 @@ async def _find(
     found = _take(view.again, needed, given)
     if len(found) < needed:
         if len(view.fresh) < needed - len(found):
-            await read_new(lane, marks, needed - len(found), now, expiring)
+            try:
+                await read_new(lane, marks, needed - len(found), now, expiring)
+            except BaseException:
+                view.again.extendleft(reversed(found))
+                raise
         found.extend(_take(view.fresh, needed - len(found), given))
     if len({candidate.number for _, candidate in found}) < len(found):
         # One was found twice, as one that is new and as one that others have delivered meanwhile.
@@ -154,13 +158,16 @@ async def _serve(
         owners.update([(candidate.number, waiting) for _, candidate in share])
     buckets = {wish.bucket for wish in wishes}
     lane.view.claiming.update(buckets)
+    armed = False
     try:
+        await wake.arm(lane, {(wish.visibility_ms, wish.bucket) for wish in wishes})
+        armed = True
         claims = await claim(lane, wishes, token, now)
         bodies = await _bodies_of(lane, claims)
     except StoreError as error:
         # Nothing was handed out. What may have been claimed comes back after its time-out; the rest is found again.
         for wish in wishes:
-            lane.view.schedule(wish.bucket, now.monotonic_ms + wish.visibility_ms)
+            lane.view.schedule(wish.bucket, now.monotonic_ms + (wish.visibility_ms if armed else 0))
             lane.view.reopen(wish.bucket)
         for waiting in group:
             waiting.error = error
@@ -172,17 +179,19 @@ async def _serve(
         raise
     finally:
         lane.view.claiming -= Counter(buckets)
+    handed_out = 0
     for wish in claims.won:
         number = wish.candidate.number
         delivery = _delivery(lane, wish, bodies.get(number), now)
         if delivery is not None:
             owners[number].deliveries.append(delivery)
+            handed_out += 1
     for bucket, visibility_ms in {(wish.bucket, wish.visibility_ms) for wish in claims.won}:
         lane.view.schedule(bucket, now.monotonic_ms + visibility_ms)
     if claims.unknown is not None:
         for waiting in group:
             waiting.error = claims.unknown
-    return len(claims.won) < len(wishes)
+    return handed_out < len(wishes)
 
 
 async def _bodies_of(lane: Lane, claims: Claims) -> dict[int, dict[str, Value]]:

@@ -25,7 +25,7 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.erase import overwrite
-from angelhair.engine.bucketed.examine import ERASED, LIGHT, MOVING, Findings, examine, is_over
+from angelhair.engine.bucketed.examine import LIGHT, MOVING, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
 from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
@@ -211,12 +211,12 @@ async def _settled(lane: Lane, bucket: int, size: int) -> Findings:
     settled = [int(row.key) for row in states.rows if row.values.get("settled") not in (None, MOVING)]
     for number in settled if lane.view.watched else ():
         lane.view.watched.pop(number, None)
-    erased = [int(row.key) for row in states.rows if row.values.get("settled") == ERASED]
+    erased = [int(row.key) for row in states.rows if row.values.get("erased_at") is not None]
     return Findings(states.flags, settled=len(settled), erased=erased)
 
 
 async def _settlements(lane: Lane, bucket: int) -> Slice:
-    (states,) = await lane.store.read([Span(lane.states(bucket), columns=("delivery", "settled"))])
+    (states,) = await lane.store.read([Span(lane.states(bucket), columns=("delivery", "settled", "erased_at"))])
     return states
 
 

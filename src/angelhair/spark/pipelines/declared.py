@@ -1,8 +1,8 @@
 """A queue's tables for Spark's Declarative Pipelines: what they are is said by the functions that the jobs use.
 
-Spark runs the declarations on a server of its own (Connect) and keeps the tables in its catalog. It reads what the queue
-and its lake hold; what has to move a mark in the queue (archive, retire) stays a job, as a declared table may be made
-anew at any time.
+Spark runs the declarations on a server of its own (Connect) and keeps the tables in its catalog. It reads what the
+queue and its lake hold; what has to move a mark in the queue (archive, retire) stays a job, as a declared table may be
+made anew at any time.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ declare(pipelines, SparkSession.active())
 
 
 def declare(pipelines: Any, spark: SparkSession) -> None:
-    """`QUEUE_messages`, `QUEUE_states`, `QUEUE_minutes`, `QUEUE_poison`, and `QUEUE_tops` if values are to be counted."""
-    told = {name.removeprefix(SETTING): value for name, value in spark.conf.getAll.items() if name.startswith(SETTING)}
+    """`QUEUE_messages`, `_states`, `_minutes`, `_poison`, and `_tops` if values are to be counted."""
+    ours = {name: value for name, value in spark.conf.getAll.items() if name.startswith(SETTING)}
+    told = {name.removeprefix(SETTING): value for name, value in ours.items()}
     if not told.get("queue"):
         raise InvalidRequest(f"{SETTING}queue", f"is missing in the configuration of {SPEC}")
     group, fields = told.get("group"), [name for name in told.get("fields", "").split(",") if name]

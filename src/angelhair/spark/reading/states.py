@@ -1,4 +1,5 @@
-"""Which ids of a run have a state row: for who has to know of messages whose body is not there."""
+"""Which ids of a run have a state row: for who has to know of messages whose body is not there. An id that was given up
+for another may never have had one."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from angelhair.engine import places
+from angelhair.engine.bucketed.examine import VOID
 from angelhair.spark.place import Place
 from angelhair.spark.planning import Run
 
@@ -30,7 +32,9 @@ def _from_file(path: str, partitions: list[str]) -> pa.Array:
 
     marks = ",".join("?" * len(partitions))
     with dbapi.connect(f"file:{quote(path)}?mode=ro") as connection, connection.cursor() as cursor:
-        cursor.execute(f"SELECT {KEY} FROM states WHERE {PARTITION} IN ({marks})", partitions)
+        cursor.execute(
+            f"SELECT {KEY} FROM states WHERE {PARTITION} IN ({marks}) AND settled IS NOT ?", [*partitions, VOID]
+        )
         # Without any row the driver does not know the type.
         return cursor.fetch_arrow_table().column(0).cast(pa.int64()).combine_chunks()
 
@@ -39,6 +43,8 @@ def _from_cassandra(place: Place, partitions: list[str]) -> pa.Array:
     from angelhair.spark.reading.cassandra import _ask, _session
 
     session = _session(place)
-    asked = [_ask(session, "SELECT key FROM states WHERE partition = ?", (partition,)) for partition in partitions]
+    statement = "SELECT key, settled FROM states WHERE partition = ?"
+    asked = [_ask(session, statement, (partition,)) for partition in partitions]
     # A partition with flags and without rows answers with one row that has no key.
-    return pa.array([row[0] for answer in asked for row in answer.result() if row[0] is not None], pa.int64())
+    rows = [row for answer in asked for row in answer.result() if row[0] is not None]
+    return pa.array([key for key, settled in rows if settled != VOID], pa.int64())

@@ -1,0 +1,21 @@
+"""What was written into a bucket that was dropped meanwhile: nobody reads there, and it would stay for ever (R14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from angelhair.engine.bucketed.lane import Lane, QueueGone, pointer_marks
+from angelhair.engine.settling import read_surely
+from angelhair.engine.store import Span
+
+
+async def sweep_dropped(lane: Lane, buckets: Iterable[int]) -> None:
+    """For who has just written rows into these buckets without knowing whether they are still there."""
+    (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
+    try:
+        floor = pointer_marks(pointers).floor
+    except QueueGone:
+        return
+    below = [bucket for bucket in buckets if bucket < floor]
+    await lane.store.drop([lane.bodies(bucket) for bucket in below])
+    await lane.store.drop([lane.states(bucket) for bucket in below])
