@@ -168,7 +168,7 @@ DEATH = (
         "claim without a wake entry",
         "A message is claimed without a note of when to look for it again: if its server dies, nobody does.",
         "R3",
-        (Patch("bucketed.claim.claim", "await wake.arm(", "(lambda *_: None)("),),
+        (Patch("bucketed.receive._serve", "await wake.arm(", "(lambda *_: None)("),),
         attack=death_with_a_claim,
     ),
 )

@@ -139,7 +139,7 @@ PUTS = (
         "R10",
         (
             Patch(
-                "dedup.put_keyed",
+                "dedup._put_all",
                 "for round_number in range(limits.PUT_ROUNDS):",
                 "await put.write(items[0].lane, [one.placed for one in tries.values()], now)\n"
                 "    for round_number in range(limits.PUT_ROUNDS):",
@@ -186,7 +186,7 @@ SLEEPERS = (
         "R10",
         (
             Patch("ledger._finish", "for number in await given(lane, numbers):", "for number in ():"),
-            Patch("ledger._written", "left - await given(lane, left)", "left - set()"),
+            Patch("ledger._written", "left - await void(lane, left, memory.clock.now())", "left - set()"),
         ),
         attack=run_tried_again_after_it_was_given_out,
     ),

@@ -15,10 +15,10 @@ WRITE_FIRST = """first = await put.reserve(target, len(candidates), attempt)
             message = _message(source, candidate.number, state.get(candidate.number, {}), born[candidate.number], to)
             await put.write(target, [put.Placed(first + index, message, begin_ms)], target.clock.now())"""
 
-SETTLE_FIRST = """        gone = {'settled': target.label, 'settled_at': now.wall_ms}
-        row = RowChange(number, {'settled': MOVING, 'moving_to': to}, gone)
-        await change_one(source.store, Change(source.states(bucket), [row]))
-        written = await put.write("""
+SETTLE_FIRST = """            gone = {'settled': target.label, 'settled_at': now.wall_ms}
+            row = RowChange(number, {'settled': MOVING, 'moving_to': to}, gone)
+            await change_one(source.store, Change(source.states(bucket), [row]))
+            written = await put.write("""
 
 QUEUES = (
     Mutant(
@@ -35,9 +35,9 @@ QUEUES = (
         (
             Patch(
                 "transfer._resume_one",
-                "message = _message(",
+                "placed = put.Placed(",
                 "target = target._replace(number=await put.reserve(lane, 1, attempt + str(number)))\n"
-                "        message = _message(",
+                "        placed = put.Placed(",
             ),
         ),
         ("dead_letters",),
@@ -46,7 +46,7 @@ QUEUES = (
         "moved before it was written",
         "A message's row says that it is gone before it has arrived in its new queue.",
         "R7",
-        (Patch("transfer._resume_one", "        written = await put.write(", SETTLE_FIRST),),
+        (Patch("transfer._resume_one", "            written = await put.write(", SETTLE_FIRST),),
         ("total_queue", "drains"),
     ),
     Mutant(

@@ -118,7 +118,12 @@ REPAIRS = (
         "move back below the floor",
         "The operator's move-back is not clamped, and the repair mark comes to stand among dropped buckets.",
         "A8",
-        (Patch("engine.Engine.move_back", "max(marks.floor, min(bucket, marks.repair))", "min(bucket, marks.repair)"),),
+        (
+            Patch(
+                "bucketed.operate.move_repair_back", "max(marks.floor, min(bucket, marks.repair))",
+                "min(bucket, marks.repair)",
+            ),
+        ),
         ("marks", "drains"),
     ),
 )
