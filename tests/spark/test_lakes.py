@@ -16,13 +16,16 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow import fs
 
-from angelhair.errors import StoreRefused
+from angelhair.errors import InvalidRequest, StoreRefused
 from angelhair.spark.lakes import Lake, LakeMoved, NoLake, format_at, made_lake, manifest, open_lake
-from angelhair.spark.lakes.files import FILE_SCHEMA, JOINED, SCHEMA, UNFINISHED, LakeFile, settle
+from angelhair.spark.lakes.files import FILE_SCHEMA, JOINED, RESERVED, SCHEMA, UNFINISHED, LakeFile, settle, table_place
 from angelhair.spark.lakes.iceberg import IcebergLake
 from angelhair.spark.lakes.port import DAY_SECONDS
 from angelhair.spark.lakes.sums import verify_file
+from angelhair.spark.pipelines.insight.batches import FOLDER
+from angelhair.spark.pipelines.replay import NOTES
 from angelhair.spark.pipelines.rewriting import rewritten
+from angelhair.spark.pipelines.run import REPORTS
 from tests.spark.lakes import FORMATS, INCARNATION, file_of, filled, ids_in, on_disk, rows_in
 
 DISK = fs.LocalFileSystem()
@@ -339,3 +342,10 @@ def test_a_file_knows_what_is_in_it_and_damage_is_found(tmp_path: Path) -> None:
     (tmp_path / "short.parquet").write_bytes(content[:200])
     assert "cannot be read" in verify_file(DISK, str(tmp_path / "short.parquet")).reason
     assert verify_file(DISK, str(tmp_path / "nowhere.parquet")).reason == "it is not there"
+
+
+def test_a_queue_cannot_have_the_name_of_a_lakes_own_folder() -> None:
+    assert set(RESERVED) == {FOLDER, REPORTS, NOTES}
+    for name in RESERVED:
+        with pytest.raises(InvalidRequest, match="has no place in a lake"):
+            table_place("lake", name)

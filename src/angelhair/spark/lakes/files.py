@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyarrow import fs
 
-from angelhair.errors import StoreRefused
+from angelhair.errors import InvalidRequest, StoreRefused
 from angelhair.spark.columns import COLUMNS, arrow_schema_of
 
 KEPT = tuple(name for name in COLUMNS if name != "lane")
@@ -127,7 +127,13 @@ def folder_of(place: str) -> tuple[fs.FileSystem, str]:
     return fs.FileSystem.from_uri(place) if "://" in place else (fs.LocalFileSystem(), place)
 
 
+RESERVED = ("_insight", "_runs", "_replays")
+"""Folders of a lake that belong to no queue."""
+
+
 def table_place(root: str, queue: str) -> str:
+    if queue in RESERVED:
+        raise InvalidRequest("queue", f"{queue} has no place in a lake: a folder of that name is for all queues")
     return f"{root.rstrip('/')}/{queue}"
 
 

@@ -43,27 +43,27 @@ def read(
     place: Place, incarnation: str, bucket_size: int, run: Run, names: Sequence[str], lost: Callable[[int], None]
 ) -> Iterator[pa.RecordBatch]:
     """One batch a bucket. The floor is read after each (R14): a bucket below it may have been half gone."""
-    session = _session(place)
+    session = session_of(place)
     body_names = tuple(name for name in names if name not in STATE_COLUMNS)
     state_names = tuple(name for name in names if name in STATE_COLUMNS)
     pointers = places.pointers(incarnation, run.lane).key
 
-    def ask(bucket: int) -> _Asked:
+    def ask_for(bucket: int) -> _Asked:
         first, end = max(run.first, bucket * bucket_size), min(run.end, (bucket + 1) * bucket_size)
         key = places.bodies(incarnation, run.lane, bucket).key
-        bodies = _ask(session, _select("bodies", body_names), (key, first, end))
-        states = _ask(session, _select("states", state_names), (key, first, end)) if state_names else None
+        bodies = ask(session, _select("bodies", body_names), (key, first, end))
+        states = ask(session, _select("states", state_names), (key, first, end)) if state_names else None
         return _Asked(bucket, bodies, states)
 
     buckets = iter(run.buckets(bucket_size))
-    asked = deque(ask(bucket) for bucket in islice(buckets, BUCKETS_AHEAD))
+    asked = deque(ask_for(bucket) for bucket in islice(buckets, BUCKETS_AHEAD))
     while asked:
         bucket, bodies, states = asked.popleft()
         batch = _rows(bodies, body_names)
         if states is not None:
             batch = joined(batch, _rows(states, ("number", *state_names)), names)
         for following in islice(buckets, 1):
-            asked.append(ask(following))
+            asked.append(ask_for(following))
         floor = _mark(session, pointers, "floor")
         if bucket < floor:
             lost(floor)
@@ -71,7 +71,7 @@ def read(
             yield batch
 
 
-def _ask(session: Session, statement: str, parameters: tuple[Any, ...]) -> ResponseFuture:
+def ask(session: Session, statement: str, parameters: tuple[Any, ...]) -> ResponseFuture:
     bound = _prepared(session, statement).bind(parameters)
     bound.fetch_size = PAGE_ROWS
     return session.execute_async(bound, execution_profile=READ)
@@ -91,7 +91,7 @@ def _rows(answer: ResponseFuture, names: Sequence[str]) -> pa.RecordBatch:
 
 
 def purged_below(place: Place, incarnation: str, lane: int) -> int:
-    return _mark(_session(place), places.pointers(incarnation, lane).key, "purged")
+    return _mark(session_of(place), places.pointers(incarnation, lane).key, "purged")
 
 
 def _mark(session: Session, partition: str, name: str) -> int:
@@ -100,7 +100,7 @@ def _mark(session: Session, partition: str, name: str) -> int:
 
 
 @lru_cache
-def _session(place: Place) -> Session:
+def session_of(place: Place) -> Session:
     session: Session = asyncio.run(connected(place.cassandra_settings()))
     session.set_keyspace(place.cassandra.keyspace)
     return session

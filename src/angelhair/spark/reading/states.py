@@ -40,11 +40,11 @@ def _from_file(path: str, partitions: list[str]) -> pa.Array:
 
 
 def _from_cassandra(place: Place, partitions: list[str]) -> pa.Array:
-    from angelhair.spark.reading.cassandra import _ask, _session
+    from angelhair.spark.reading.cassandra import ask, session_of
 
-    session = _session(place)
+    session = session_of(place)
     statement = "SELECT key, settled FROM states WHERE partition = ?"
-    asked = [_ask(session, statement, (partition,)) for partition in partitions]
+    asked = [ask(session, statement, (partition,)) for partition in partitions]
     # A partition with flags and without rows answers with one row that has no key.
     rows = [row for answer in asked for row in answer.result() if row[0] is not None]
     return pa.array([key for key, settled in rows if settled != VOID], pa.int64())
