@@ -11,7 +11,7 @@ import pytest
 from angelhair import limits
 from angelhair.simulation.campaign import Campaign, play, replay_line, resume, save
 from angelhair.simulation.run import Judged, run_seed
-from angelhair.simulation.themes import PLAIN, THEMES, Theme, draw_theme
+from angelhair.simulation.themes import PLAIN, THEMES, VOIDED, Theme, draw_theme
 from angelhair.simulation.variation import Variation, bounds_in_force
 
 SEEDS = 200
@@ -40,15 +40,17 @@ def test_a_seed_is_the_same_every_time() -> None:
 
 
 def test_every_theme_is_played() -> None:
-    drawn = Counter(draw_theme(random.Random(f"theme {seed}")).name for seed in range(SEEDS))
-    assert set(drawn) == {theme.name for theme in (*THEMES, PLAIN)}
+    drawn = Counter(draw_theme(seed, random.Random(f"theme {seed}")).name for seed in range(SEEDS))
+    assert set(drawn) == {theme.name for theme in (*THEMES, VOIDED, PLAIN)}
 
 
-@pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
+@pytest.mark.parametrize("theme", [*THEMES, VOIDED], ids=lambda theme: theme.name)
 def test_a_theme_names_only_what_can_be_drawn(theme: Theme) -> None:
     asked: set[str] = set()
 
     class Listening:
+        keys_in_runs = False
+
         def draw(self, source: random.Random, name: str, otherwise: tuple[object, ...]) -> object:
             asked.add(name)
             return True if name == "dead" else source.choice(otherwise)

@@ -13,6 +13,7 @@ from angelhair.simulation.history import Changed, Cleared, History, Put
 from angelhair.simulation.network import NoAnswer, ask
 from angelhair.simulation.process import Process
 from angelhair.simulation.servers import ACCOUNT, Server, judged
+from angelhair.simulation.variation import Variation
 from angelhair.simulation.world import World
 
 T = TypeVar("T")
@@ -29,16 +30,16 @@ class Clients:
         servers: dict[str, Server],
         history: History,
         queue: str,
-        settings: QueueSettings,
-        keyed_share: float,
+        variation: Variation,
     ) -> None:
         self.world = world
         self.process: Process = world.start("clients", skew_us=0)
         self.servers = servers
         self.history = history
         self.queue = queue
-        self.settings = settings
-        self.keyed_share = keyed_share
+        self.settings = variation.settings
+        self.keyed_share = variation.keyed_share
+        self.keys_in_runs = variation.keys_in_runs
         self.random = world.random
         self.draining = False
         self._bodies = 0
@@ -101,7 +102,13 @@ class Clients:
         delay_ms = self.random.choice(delays_ms)
         batch: Sequence[NewMessage]
         batch = [NewMessage(b"m%d" % number, delay_ms=delay_ms) for number in range(first, first + count)]
-        if not delay_ms and self.random.random() < 0.5:
+        if self.keys_in_runs and self.random.random() < 0.7:
+            share = self.random.random()
+            batch = [
+                message._replace(key=f"{writer}.{index}") if self.random.random() < share else message
+                for index, message in enumerate(batch)
+            ]
+        elif not delay_ms and self.random.random() < 0.5:
             batch = Bodies([message.body for message in batch])
         run = Run(writer, 0, count, writer, self.settings.dedup_window_ms)
         for _ in range(self.random.randint(2, 4)):

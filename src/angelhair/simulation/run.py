@@ -45,7 +45,7 @@ class Judged:
 def run_seed(seed: int, trace: Sink | None = None) -> Judged:
     """Plays a seed and says what was wrong."""
     source = random.Random(f"theme {seed}")
-    theme = draw_theme(source)
+    theme = draw_theme(seed, source)
     plan = theme.sharpen(FaultPlan.draw(source), source)
     with World(seed, plan, trace) as world:
         variation = Variation.draw(source, theme)
@@ -72,7 +72,7 @@ def _play(world: World, variation: Variation) -> Outcome:
     for name in names:
         world.start(name, boot)
     witness = AckWitness(world.cluster)
-    clients = Clients(world, servers, history, QUEUE, variation.settings, variation.keyed_share)
+    clients = Clients(world, servers, history, QUEUE, variation)
     world.run_until_done(clients.process.spawn(_make_queues(clients, variation.settings)))
     watcher = world.start("watcher", skew_us=0)
     inspector = Inspector(Truth(world.cluster), ACCOUNT, QUEUE, variation.settings)

@@ -30,6 +30,8 @@ class Theme:
     """What may be drawn for a setting, a trait of the load or a bound."""
     true_clocks: bool = False
     """Every clock is right, so that a message that is visible a moment too early shows."""
+    keys_in_runs: bool = False
+    """Messages of runs may have keys, too."""
 
     def sharpen(self, plan: FaultPlan, source: random.Random) -> FaultPlan:
         rates = {kind: rate for kind, rate in plan.rates.items() if kind not in self.without}
@@ -144,8 +146,31 @@ CLOCKS = Theme(
     },
 )
 
+VOIDED = Theme(
+    "voided",
+    # Messages with keys and of runs are purged, or meet finished buckets, while some of their writers sleep.
+    rates={
+        kinds.PAUSE: (5, 20), kinds.WRITE_DELAYED: (0.03, 0.2), kinds.CHANGE_DELAYED: (0.002, 0.05),
+        kinds.CRASH_AFTER_CALL: (1, 6),
+    },
+    without=(kinds.OUTAGE, kinds.SLOW),
+    choices={
+        "deeds": (("purge",), ("purge", "lanes"), ("lanes",), ("purge", "move back")), "keyed_share": (0.6, 0.9),
+        "bucket_size": (1, 2, 3, 10), "repair_timeout_ms": (100, 1_000),
+        "history_ms": (0, 0, 2_000, 86_400_000), "operator_rest_ms": (800, 2_500), "rest_ms": (100, 300),
+        "servers": (2, 3), "messages": (100, 150), "put_sizes": ((1, 1, 3, 5),), "visibility_timeout_ms": (500, 2_000),
+        "lanes": (1, 2),
+    },
+    keys_in_runs=True,
+)
+
+EVERY_VOIDED = 12
+"""One seed of so many has this last theme, by its number: the others stay what they were before there was one."""
+
 THEMES = (SLEEPERS, HELD_UP, LATE_STORE, DEATHS, DEAD_LETTERS, RUSH, LANES, REMADE, CLOCKS)
 
 
-def draw_theme(source: random.Random) -> Theme:
+def draw_theme(seed: int, source: random.Random) -> Theme:
+    if seed % EVERY_VOIDED == 7:
+        return VOIDED
     return PLAIN if source.random() < PLAIN_SHARE else source.choice(THEMES)

@@ -64,6 +64,8 @@ class Variation:
     put_sizes: tuple[int, ...]
     keyed_share: float
     """How many of the single puts carry a key. Buckets with keys are not dropped while a seed plays."""
+    keys_in_runs: bool
+    """Whether messages of runs may have keys, too."""
     delays_ms: tuple[int, ...]
     rest_ms: int
     operator_rest_ms: int
@@ -107,6 +109,7 @@ class Variation:
             messages=draw("messages", 100, 150, 250, 400),
             put_sizes=draw("put_sizes", (1, 1, 1, 1, 2, 3, 5, 12)),
             keyed_share=draw("keyed_share", 0, 0.1, 0.3),
+            keys_in_runs=theme.keys_in_runs,
             delays_ms=draw("delays_ms", (0,), (0, 0, 0, 0, 0, 0, 700, 5_000, 40_000)),
             rest_ms=rest_ms,
             operator_rest_ms=draw("operator_rest_ms", 10 * rest_ms + 500),

@@ -161,6 +161,13 @@ PUTS = (
 
 RUNS = (
     Mutant(
+        "id given up and not voided",
+        "A message goes on to another id, although a server that sees it otherwise may still hand out the first one.",
+        "R10",
+        (Patch("bucketed.given.void", "if part.flags.get('finished') is None:", "if False:"),),
+        ("dedup",),
+    ),
+    Mutant(
         "run begun twice",
         "Who tries a run writes its own ids into the ledger, although another's stand there.",
         "R10",

@@ -8,9 +8,10 @@ def dedup(outcome: Outcome) -> list[str]:
     confirmed: dict[str, set[str]] = {}
     keyed: dict[str, str] = {}
     for put in outcome.history.puts:
-        if put.key is not None and not outcome.may_be_cleared(put):
+        # In a queue that was made again a key stands for another message. A purge takes messages, and no key.
+        if put.key is not None and not outcome.may_be_cleared(put, deleted=True):
             keyed[put.body] = put.key
-            if put.outcome == CONFIRMED and put.id is not None:
+            if put.outcome == CONFIRMED and put.id is not None and not outcome.may_be_cleared(put):
                 confirmed.setdefault(put.key, set()).add(put.id)
     violations = [
         f"key {key} was confirmed as {sorted(ids)}"
