@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from angelhair.clock import SystemClock
 from angelhair.engine.engine import Engine
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.engine.store import Store
 from angelhair.identities import RandomIdentities
 from angelhair.limits import BATCH_MESSAGES

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import BODIES, POINTERS, STATES
 from angelhair.errors import StoreError
 from angelhair.model import MessageId, NewMessage

@@ -46,7 +46,7 @@ async def test_a9_the_lane_of_a_server_without_consumers_is_served(world: World)
     await world.work("orders", 30 * SECOND, [first, second])
     await second.put("orders", b"second's")
     got: Counter[bytes] = Counter()
-    for _ in range(10):
+    for _ in range(20):
         await first.put("orders", b"first's", b"first's")
         got.update(delivery.body for delivery in await first.take("orders", 1))
         await world.work("orders", SECOND, [first, second])

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import LEDGER, POINTERS, STATES
 from angelhair.errors import AngelhairError, StoreError
 from angelhair.model import NewMessage

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from angelhair.engine import ledger
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import BODIES, LEDGER, POINTERS, SEQUENCES, STATES
 from angelhair.engine.store import Table, Write
 from angelhair.errors import InvalidRequest, StoreError, StoreRefused

@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import BODIES
 from angelhair.model import NewMessage
 from tests.queues import DAY, HOUR, MINUTE, SECOND, YEAR, World

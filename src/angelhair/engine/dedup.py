@@ -18,7 +18,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.given import void
+from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, RowChange, Span, Value, Values
@@ -54,6 +54,8 @@ class _Try:
     """Under the id that the key names, or will."""
     expect: dict[str, Value]
     """What the key's row must be like for our id to go into it."""
+    before: MessageId | None
+    """What the key has gone on from: void, or else that is the message."""
     token: str = ""
     resuming: bool = False
     """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
@@ -107,7 +109,8 @@ async def _put_all(
     for item in items:
         lapses_at = max(item.placed.lapses_at, item.placed.enqueued_at + item.lane.settings.dedup_window_ms)
         expect: dict[str, Value] = {"status": None} if item.instead_of is None else _pending(item.instead_of)
-        tries.setdefault(item.key, _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at), expect))
+        one = _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at), expect, item.instead_of)
+        tries.setdefault(item.key, one)
     for round_number in range(limits.PUT_ROUNDS):
         open_tries = [one for one in tries.values() if one.answer is None]
         if not open_tries:
@@ -123,30 +126,33 @@ async def _one_round(
     store = tries[0].lane.store
     for number, one in enumerate(tries):
         one.token = f"{attempt}.{number}"
-    outcomes = await change_settled(store, [_change(one, one.expect, PENDING) for one in tries])
+    outcomes = await change_settled(store, [_change(one, one.expect, PENDING, one.id) for one in tries])
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
-    over = []
+    unfit, by_lane = [], dict[int, list[_Try]]()
     for one in ready:
-        if one.resuming:
-            stands = await as_it_stands(one.lane, one.placed, one.item.placed.enqueued_at)
-            if stands is None:
-                over.append(one)
-            else:
-                one.placed = stands
-    by_lane: dict[int, list[_Try]] = {}
-    for one in [one for one in ready if one not in over]:
-        by_lane.setdefault(one.lane.number, []).append(one)
+        if one.before is not None and await void(lane_of(one.before.lane), [one.before.number], now):
+            # Given out before its key went on.
+            one.answer = one.before
+            continue
+        now_ms = one.item.placed.enqueued_at
+        stands = await as_it_stands(one.lane, one.placed, now_ms) if one.resuming else one.placed
+        if stands is None:
+            unfit.append(one)
+        else:
+            one.placed = stands
+            by_lane.setdefault(one.lane.number, []).append(one)
     for group in by_lane.values():
         written = await put.write(group[0].lane, [one.placed for one in group], now)
         for one in group:
             one.answer = written.outcomes.get(one.number)
-            if isinstance(one.answer, AngelhairError) and (again or one.resuming):
+            if one.answer is None:
+                unfit.append(one)
+            elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
-    unfit = [one for one in ready if one.answer is None]
     for one in unfit:
-        if await void(one.lane, [one.number], now):
-            # Given out before its key was committed; since then its bucket was finished, or the queue purged.
+        if await given(one.lane, [one.number]):
+            # Before its key was committed; since then its bucket was finished, or the queue purged.
             one.answer = one.id
     await _commit([one for one in ready if isinstance(one.answer, MessageId)])
     await _move_on([one for one in unfit if one.answer is None], reserve_again)
@@ -174,6 +180,8 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
         return False
     one.resuming = True
     one.lane, one.token = lane_of(lane), str(found.get("attempt"))
+    before = found.get("before")
+    one.before = MessageId.parse(before) if isinstance(before, str) else None
     begun_at, kept_until = found.get("enqueued_at"), found.get("kept_until")
     lapses = [moment for moment in (one.placed.lapses_at, expires_at, kept_until) if isinstance(moment, int)]
     one.placed = one.placed._replace(
@@ -189,12 +197,14 @@ async def _commit(tries: Sequence[_Try]) -> None:
     for _ in range(limits.SETTLE_ATTEMPTS):
         if not tries:
             return
-        changes = [_change(one, _pending(one.id), COMMITTED) for one in tries]
+        changes = [
+            _change(one, _pending(one.id), COMMITTED, one.answer) for one in tries if isinstance(one.answer, MessageId)
+        ]
         outcomes = await change_settled(tries[0].lane.store, changes)
         for one, outcome in zip(tries, outcomes, strict=True):
             if isinstance(outcome, Refused):
                 row = outcome.rows.get(one.item.key, {})
-                if row.get("status") is not None and (row.get("lane"), row.get("id")) != (one.lane.number, one.number):
+                if row.get("status") is not None and (row.get("lane"), row.get("id")) != one.answer:
                     one.answer = None
         tries = [one for one, outcome in zip(tries, outcomes, strict=True) if isinstance(outcome, StoreError)]
 
@@ -203,24 +213,33 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None
     """Ids that were never delivered and no longer can be: their keys move on to new ones, with the date of now."""
     if reserve_again is None:
         for one in tries:
-            one.answer = Unfit(one.id)
+            await _stay(one)
         return
     if not tries:
         return
     for one in tries:
-        one.expect = _pending(one.id)
+        one.expect, one.before = _pending(one.id), one.id
     fresh = await reserve_again(len(tries))
     now_ms = await wake.index_time_ms(fresh.lane)
     for offset, one in enumerate(tries):
         one.lane = fresh.lane
-        one.placed = one.placed._replace(number=fresh.first + offset, enqueued_at=now_ms)
+        one.placed = put.dated(one.placed, now_ms, fresh.lane.settings)._replace(number=fresh.first + offset)
+
+
+async def _stay(one: _Try) -> None:
+    """If the id that takes nothing more was another's, the key goes on to the one that was reserved for this one."""
+    own = MessageId(one.item.lane.number, one.item.placed.number)
+    if one.id == own or await voided(one.item.lane, [own.number]):
+        one.answer = Unfit(one.id)
+        return
+    one.expect, one.before = _pending(one.id), one.id
+    one.lane, one.placed = one.item.lane, one.item.placed._replace(lapses_at=one.placed.lapses_at)
 
 
 async def as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
     """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row.
     None when it has expired unseen: under its id it stays so, whoever writes there. Or when nobody has written it for
     so long that soon it would."""
-    kept_ms = lane.settings.retention_ms
     bucket = lane.bucket_of(placed.number)
     (found,) = await read_surely(lane.store, [Span(lane.bodies(bucket), placed.number, placed.number)])
     stands = placed
@@ -233,7 +252,7 @@ async def as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Place
             message = NewMessage(body, text, delay_ms, placed.message.key)
             lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
             stands = placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
-    if kept_ms is not None and not found.rows and placed.enqueued_at + kept_ms // 2 <= now_ms:
+    if not found.rows and await put.unwritten_and_old(lane, [placed.number], placed.enqueued_at, now_ms):
         return None
     return None if put.is_late(lane, stands, now_ms) else stands
 
@@ -242,14 +261,15 @@ def _pending(named: MessageId) -> dict[str, Value]:
     return {"status": PENDING, "lane": named.lane, "id": named.number}
 
 
-def _change(one: _Try, expect: Values, status: str) -> Change:
+def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     item = one.item
     digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
     window_ms = item.lane.settings.dedup_window_ms
     values: Values = {
         "status": status,
-        "lane": one.lane.number,
-        "id": one.number,
+        "lane": named.lane,
+        "id": named.number,
+        "before": None if one.before is None else str(one.before),
         "attempt": one.token,
         "expires_at": item.placed.enqueued_at + window_ms,
         "enqueued_at": one.placed.enqueued_at,

@@ -27,11 +27,12 @@ from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
 from angelhair.engine.lanes import step_lanes
-from angelhair.engine.ledger import Begun, Bodies, Run
+from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.runs import Bodies
 from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import JoiningStore, Store, joining
 from angelhair.errors import InvalidRequest, QueueNotFound, StoreError

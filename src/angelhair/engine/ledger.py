@@ -16,16 +16,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from angelhair import limits
-from angelhair.engine import dedup, places
+from angelhair.engine import places
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given, void
-from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
+from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import ReserveAgain
+from angelhair.engine.runs import Bodies, doubles_in, key_of, put_keyed
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Values
 from angelhair.errors import (
@@ -48,23 +49,6 @@ run stays as it is, and is told so again the next time."""
 
 def accept_all(_: set[int]) -> None:
     """Messages whose keys are known are left out."""
-
-
-class Bodies(Sequence[NewMessage]):
-    """Messages that are nothing but their bodies. One is made when somebody asks for it, which mostly nobody does."""
-
-    def __init__(self, bodies: Sequence[bytes]) -> None:
-        self.bodies = bodies
-
-    def __len__(self) -> int:
-        return len(self.bodies)
-
-    @overload
-    def __getitem__(self, index: int) -> NewMessage: ...
-    @overload
-    def __getitem__(self, index: slice) -> Bodies: ...
-    def __getitem__(self, index: int | slice) -> NewMessage | Bodies:
-        return Bodies(self.bodies[index]) if isinstance(index, slice) else NewMessage(self.bodies[index])
 
 
 class Run(NamedTuple):
@@ -93,8 +77,12 @@ class Entry:
     attempt: str
     begun_at: int
     lapses_at: int
+    first_at: int | None = None
+    """When it was first begun. Delays count from then, whatever date the messages have got since."""
     rest: str | None = None
     """Which of the messages are at `id` and behind it, when it is not all of them."""
+    before: str | None = None
+    """Lane, id and rest as they were: what has gone on from there is voided before it is written here."""
 
     @property
     def values(self) -> Values:
@@ -103,6 +91,20 @@ class Entry:
     @property
     def offsets(self) -> Sequence[int]:
         return range(self.messages) if self.rest is None else _offsets(self.rest)
+
+    @property
+    def place(self) -> str:
+        return f"{self.lane}/{self.id}/{self.rest or ''}"
+
+    @property
+    def gone_on_from(self) -> tuple[int, dict[int, int]] | None:
+        """The lane, and by id which of the messages had it."""
+        if self.before is None:
+            return None
+        lane, first, rest = self.before.split("/")
+        offsets = _offsets(rest) if rest else range(self.messages)
+        left = set(self.offsets)
+        return int(lane), {int(first) + index: offset for index, offset in enumerate(offsets) if offset in left}
 
 
 class Begun(NamedTuple):
@@ -114,7 +116,8 @@ class Begun(NamedTuple):
 
     @property
     def enqueued_at(self) -> int:
-        return self.entry.begun_at
+        """From when on delays count."""
+        return self.entry.first_at or self.entry.begun_at
 
 
 async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
@@ -128,7 +131,7 @@ async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
     begun_at = await wake.index_time_ms(lane)
     first = await put.reserve(lane, run.messages, attempt)
     entry = Entry(
-        PENDING, lane.number, first, run.messages, run.digest, attempt, begun_at, begun_at + run.window_ms
+        PENDING, lane.number, first, run.messages, run.digest, attempt, begun_at, begun_at + run.window_ms, begun_at
     )
     stands = await _set(memory, queue, run, {"status": None}, entry)
     if stands == entry:
@@ -152,17 +155,19 @@ async def _finish(
     memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: Accept
 ) -> set[int]:
     queue, run, entry, resuming = begun
-    known = doubles = _doubles(messages)
+    known = doubles = doubles_in(messages)
     unfit: dict[int, MessageId] = {}
     for _ in range(limits.PUT_ROUNDS):
         lane = memory.lane(queue, entry.lane)
         numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets) if offset not in doubles}
+        gone, before = await _given_before(memory, queue, entry, messages)
+        numbers = {number: offset for number, offset in numbers.items() if offset not in gone}
         if resuming:
             for number in await given(lane, numbers):
                 del numbers[number]
-        keyed = {number: offset for number, offset in numbers.items() if _key_of(messages, offset) is not None}
-        found = await _put_keyed(memory, queue, lane, entry, messages, keyed, unfit, resuming)
-        unfit.update(found.unfit)
+        keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
+        found = await put_keyed(memory, queue, lane, entry.lapses_at, messages, keyed, before | unfit, resuming)
+        unfit = found.unfit
         plain = {number: offset for number, offset in numbers.items() if number not in keyed}
         left = await _written(memory, queue, lane, entry, messages, plain, resuming)
         rest = {plain[number] for number in left}.union(found.unfit)
@@ -180,34 +185,62 @@ async def _finish(
     raise OutcomeUnknown("every bucket that the messages were written to had been finished")
 
 
-def _doubles(messages: Sequence[NewMessage]) -> set[int]:
-    """Messages whose key one before them in the run has: whatever becomes of that one, they are left out."""
-    if isinstance(messages, Bodies):
-        return set()
-    first: dict[str, int] = {}
-    return {
-        offset for offset, message in enumerate(messages)
-        if message.key is not None and first.setdefault(message.key, offset) != offset
-    }
-
-
 async def _written(
     memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
     resuming: bool,
 ) -> set[int]:
-    """Which of the ids can no longer be put to. Nobody will be given what was written there.
+    """Which of the ids can no longer be put to, and were given to nobody.
 
     A message has one date, that of its entry. If that is so old that nobody would receive it, it is not dated anew
     under its id: repair may have seen it expire, and a try that slept would bring the old date back.
     """
     if not numbers:
         return set()
-    left = set(numbers)
-    if not _over(queue, entry, await wake.index_time_ms(lane)):
-        left = await _write(memory, queue, lane, entry, messages, numbers, resuming)
-        if _over(queue, entry, await wake.index_time_ms(lane)):
-            left = set(numbers)
-    return left - await void(lane, left, memory.clock.now()) if left else left
+    now_ms = await wake.index_time_ms(lane)
+    left = _late(lane, entry, messages, numbers, now_ms)
+    if resuming:
+        left |= await put.unwritten_and_old(lane, list(numbers), entry.begun_at, now_ms)
+    here = {number: offset for number, offset in numbers.items() if number not in left}
+    if here:
+        left |= await _write(memory, queue, lane, entry, messages, here, resuming or bool(left))
+        left |= _late(lane, entry, messages, here, await wake.index_time_ms(lane))
+    return left - await given(lane, left) if left else left
+
+
+def _late(
+    lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int], now_ms: int
+) -> set[int]:
+    """Those that nobody would receive, with the entry's date."""
+    kept_ms = lane.settings.retention_ms
+    if kept_ms is None or entry.begun_at + kept_ms > now_ms:
+        return set()
+    return {
+        number for number, offset in numbers.items()
+        if put.is_late(lane, _placed(lane, entry, messages, number, offset), now_ms)
+    }
+
+
+def _placed(lane: Lane, entry: Entry, messages: Sequence[NewMessage], number: int, offset: int) -> put.Placed:
+    """Whoever writes it writes the same: delays count from when the run was first begun."""
+    item = put.Placed(number, messages[offset], entry.first_at or entry.begun_at, entry.lapses_at)
+    if item.enqueued_at == entry.begun_at:
+        return item
+    return put.dated(item, entry.begun_at, lane.settings)
+
+
+async def _given_before(
+    memory: Memory, queue: Queue, entry: Entry, messages: Sequence[NewMessage]
+) -> tuple[set[int], dict[int, MessageId]]:
+    """Messages that somebody was given before the run went on from where they were; of those without a key nobody will
+    be from now on. For a message with a key its key's row speaks, which may still name the id: it is the second."""
+    found = entry.gone_on_from
+    if found is None:
+        return set(), {}
+    lane, numbers = memory.lane(queue, found[0]), found[1]
+    keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
+    gone = await given(lane, keyed) | await void(lane, numbers.keys() - keyed.keys(), memory.clock.now())
+    unfit = {offset: MessageId(lane.number, number) for number, offset in keyed.items() if number not in gone}
+    return {numbers[number] for number in gone}, unfit
 
 
 async def _write(
@@ -217,9 +250,7 @@ async def _write(
     if isinstance(messages, Bodies) and not resuming and not queue.settings.delay_ms:
         if await put.write_plain(lane, entry.id, messages.bodies, entry.begun_at, entry.lapses_at):
             return set()
-    placed = [
-        put.Placed(number, messages[offset], entry.begun_at, entry.lapses_at) for number, offset in numbers.items()
-    ]
+    placed = [_placed(lane, entry, messages, number, offset) for number, offset in numbers.items()]
     written = await put.write(lane, placed, memory.clock.now())
     for outcome in written.outcomes.values():
         if isinstance(outcome, AngelhairError):
@@ -240,81 +271,9 @@ async def _moved_on(
         raise QueueNotFound(queue.account, queue.name)
     moved = replace(
         entry, lane=fresh.lane.number, id=fresh.first, attempt=memory.identities.fresh(), begun_at=now_ms,
-        rest=_ranges(rest),
+        rest=_ranges(rest), before=entry.place,
     )
     return await _set(memory, queue, run, _as_it_was(entry), moved)
-
-
-def _key_of(messages: Sequence[NewMessage], offset: int) -> str | None:
-    return None if isinstance(messages, Bodies) else messages[offset].key
-
-
-class Found(NamedTuple):
-    """What became of messages with keys, by their place in the run."""
-
-    known: set[int]
-    """Their key stands for another message."""
-    unfit: dict[int, MessageId]
-    """Their key names an id that takes them no more."""
-
-
-async def _put_keyed(
-    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
-    unfit_before: dict[int, MessageId], resuming: bool,
-) -> Found:
-    """What has been written is put as it stands, whatever has become of its key since: that may have lapsed, and stand
-    for another message by now. The rest is put by its key."""
-    found = Found(set(), {})
-    if not numbers:
-        return found
-    now_ms = await wake.index_time_ms(lane)
-    if entry.lapses_at <= now_ms:
-        raise OutcomeUnknown("the run was begun too long ago: what was given out cannot be told any more")
-    # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
-    placed = {
-        number: put.Placed(number, messages[offset], now_ms, entry.lapses_at) for number, offset in numbers.items()
-    }
-    standing = await _standing(lane, placed, now_ms) if resuming else {}
-    items = {
-        offset: dedup.Keyed(lane, placed[number], str(messages[offset].key), unfit_before.get(offset))
-        for number, offset in numbers.items()
-        if number not in standing
-    }
-    unfit = {number for number, item in standing.items() if item is None}
-    try:
-        written = await put.write(lane, [item for item in standing.values() if item is not None], memory.clock.now())
-        answers = await dedup.put_keyed_here(
-            list(items.values()), lambda number: memory.lane(queue, number), memory.identities.fresh(),
-            memory.clock.now(),
-        )
-        unfit.update(item.number for item in written.again)
-        unfit -= await void(lane, unfit, memory.clock.now()) if unfit else set()
-    except (QueueGone, LaneSealed, QueueNotFound) as error:
-        memory.distrust(queue.account, queue.name)
-        raise OutcomeUnknown("the queue or its lanes changed while the messages were being put") from error
-    for outcome in [*answers, *written.outcomes.values()]:
-        if isinstance(outcome, AngelhairError):
-            raise OutcomeUnknown(str(outcome))
-    found.unfit.update((numbers[number], MessageId(lane.number, number)) for number in unfit)
-    for (offset, item), answer in zip(items.items(), answers, strict=True):
-        if isinstance(answer, dedup.Unfit):
-            found.unfit[offset] = answer.id
-        elif answer != MessageId(lane.number, item.placed.number):
-            found.known.add(offset)
-    return found
-
-
-async def _standing(lane: Lane, placed: dict[int, put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
-    """By id: what an earlier try, or who completed its key, has written there; None if it has expired unseen."""
-    by_bucket: dict[int, list[int]] = {}
-    for number in placed:
-        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
-    spans = [
-        Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
-        for bucket, inside in by_bucket.items()
-    ]
-    there = {int(row.key) for part in await read_surely(lane.store, spans) for row in part.rows}
-    return {number: await dedup.as_it_stands(lane, placed[number], now_ms) for number in placed if number in there}
 
 
 async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begun | None:
@@ -353,12 +312,6 @@ async def _set(memory: Memory, queue: Queue, run: Run, expect: Values, entry: En
     if row is None or row.get("status") is None:
         raise OutcomeUnknown("the ledger's row has lapsed meanwhile")
     return _entry(row)
-
-
-def _over(queue: Queue, entry: Entry, now_ms: int) -> bool:
-    """Whether nobody would receive what has the entry's date."""
-    kept_ms = queue.settings.retention_ms
-    return kept_ms is not None and entry.begun_at + kept_ms <= now_ms
 
 
 def _as_it_was(entry: Entry) -> Values:

@@ -51,8 +51,8 @@ class Memory:
         self._clock: _ClockCheck | None = None
         self._turns: Counter[tuple[str, str]] = Counter()
         """By incarnation and verb: how often a lane was chosen."""
-        self._visits: dict[str, tuple[int, int]] = {}
-        """By incarnation: when we last received first from a lane that another server holds, and how often we did."""
+        self._visits: dict[str, int] = {}
+        """By incarnation: when we last received first from a lane that another server holds."""
 
     async def find_queue(self, account: str, name: str, now: Moment) -> Queue:
         """The queue as remembered, for at most a few seconds, or as the catalog has it."""
@@ -146,20 +146,24 @@ class Memory:
         return self.lane(queue, held[self._turn(queue, PUT, held)])
 
     def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
-        """All lanes, sealed ones too: those whose lease we hold first, the others in turn. Now and then one of the
-        others comes first: its server may have no consumers, and ours may never come to the end of its own lanes."""
+        """All lanes, sealed ones too: those whose lease we hold first, the others in turn. One of the others into which
+        we have not looked for a while comes first, now and then: its server may have no consumers, and ours may never
+        come to the end of its own lanes."""
         lanes = queue.read_lanes
         turn = self._turn(queue, RECEIVE, lanes)
         lanes = lanes[turn:] + lanes[:turn]
         held = [number for number in lanes if self._holds(queue, number, now)]
         others = [number for number in lanes if number not in held]
-        visited_ms, visits = self._visits.get(queue.incarnation, (0, 0))
-        if held and others and now.monotonic_ms - visited_ms >= limits.LANE_VISIT_MS:
-            self._visits[queue.incarnation] = now.monotonic_ms, visits + 1
-            visited = sorted(others)[visits % len(others)]
-            others.remove(visited)
-            held.insert(0, visited)
-        return [self.lane(queue, number) for number in [*held, *others]]
+        first = [self.lane(queue, number) for number in held]
+        then = [self.lane(queue, number) for number in others]
+        long_ago_ms = now.monotonic_ms - limits.LANE_VISIT_MS
+        if first and then and self._visits.setdefault(queue.incarnation, now.monotonic_ms) <= long_ago_ms:
+            visited = min(then, key=lambda lane: lane.view.received_ms)
+            if visited.view.received_ms <= long_ago_ms:
+                self._visits[queue.incarnation] = now.monotonic_ms
+                then.remove(visited)
+                first.insert(0, visited)
+        return [*first, *then]
 
     def worker(self, lane: Lane) -> Worker:
         return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))

@@ -126,12 +126,16 @@ async def _dead_letter_lane(memory: Memory, queue: Queue, now: Moment) -> Lane |
 
 
 def _find(memory: Memory, now: Moment) -> transfer.FindLane:
-    async def find(target: transfer.Target) -> Lane | None:
+    async def find(target: transfer.Target, opened: bool) -> Lane | None:
+        if opened:
+            memory.distrust(target.account, target.queue)
         try:
             queue = await memory.find_queue(target.account, target.queue, now)
         except QueueNotFound:
             return None
-        return memory.lane(queue, target.lane) if queue.incarnation == target.incarnation else None
+        if queue.incarnation != target.incarnation:
+            return None
+        return memory.lane_for_put(queue, now) if opened else memory.lane(queue, target.lane)
 
     return find
 

@@ -133,15 +133,8 @@ async def _put_plain(
                 outcomes.update((index, OutcomeUnknown(str(error))) for index, _ in items)
                 return
             items = [
-                (index, _dated(lane, item, now_ms)._replace(number=fresh.first + offset))
+                (index, put.dated(item, now_ms, lane.settings)._replace(number=fresh.first + offset))
                 for offset, (index, item) in enumerate(items)
             ]
     unfit = OutcomeUnknown("every bucket that the message was written to had been finished")
     outcomes.update((index, unfit) for index, _ in items)
-
-
-def _dated(lane: Lane, item: Placed, now_ms: int) -> Placed:
-    """One whose put slept for so long that nobody would receive it gets the date of now; its delay is over."""
-    if not put.is_late(lane, item, now_ms):
-        return item
-    return item._replace(enqueued_at=now_ms, message=item.message._replace(delay_ms=0))

@@ -76,6 +76,7 @@ STATES = Table(
         "settled_at": int,
         "moving_to": str,
         "moving_at": int,
+        "moving_before": str,
         "body": bytes,
         "erased_at": int,
     },
@@ -93,10 +94,11 @@ KEYS = Table(
     conditional=True,
     key=str,
     columns={"status": str, "lane": int, "id": int, "attempt": str, "expires_at": int, "enqueued_at": int,
-             "kept_until": int},
+             "kept_until": int, "before": str},
 )
 """Idempotency keys. Partition: a queue and a key's hash. Row: the key. `enqueued_at`: the date of the message at that
-id, the same for whoever writes it there. `kept_until`: until when somebody may ask what became of that id."""
+id, the same for whoever writes it there. `kept_until`: until when somebody may ask what became of that id. `before`:
+the id that it has gone on from, to be voided before anything is written at this one."""
 
 LEDGER = Table(
     "ledger",
@@ -112,6 +114,8 @@ LEDGER = Table(
         "begun_at": int,
         "lapses_at": int,
         "rest": str,
+        "before": str,
+        "first_at": int,
     },
 )
 """Runs of messages that are put once. Partition: a queue and a writer's hash. Row: which of the writer's runs."""

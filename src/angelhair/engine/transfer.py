@@ -19,7 +19,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.examine import MOVING
-from angelhair.engine.bucketed.given import void
+from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
@@ -48,8 +48,8 @@ class Target(NamedTuple):
         return cls(label, account, queue, incarnation, int(lane), int(number))
 
 
-FindLane = Callable[[Target], Awaitable[Lane | None]]
-"""The lane of a target that still exists in that incarnation, or None."""
+FindLane = Callable[[Target, bool], Awaitable[Lane | None]]
+"""The lane of a target that still exists in that incarnation, or one of its queue that takes puts now; or None."""
 
 
 async def begin(
@@ -136,39 +136,65 @@ async def resume(source: Lane, bucket: int, numbers: Sequence[int], find: FindLa
 async def _resume_one(
     source: Lane, bucket: int, number: int, state: Values, body: Values, find: FindLane, attempt: str, now: Moment
 ) -> bool:
-    to = state.get("moving_to")
+    to, before = state.get("moving_to"), state.get("moving_before")
     moving_at = state.get("moving_at")
     revision = state.get("revision")
     assert isinstance(to, str) and isinstance(moving_at, int) and isinstance(revision, int)
     while True:
         target = Target.from_text(to)
-        lane = await find(target)
+        lane = await find(target, False)
         if lane is None or not await _alive(lane):
             await _give_back(source, bucket, number, to, revision, now)
             return False
+        if isinstance(before, str) and await _given_before(MessageId.parse(before), target, find, now):
+            return await _settle(source, bucket, number, to, target, now)
         placed = put.Placed(target.number, _message(source, number, state, body, target), moving_at)
         now_ms = await wake.index_time_ms(lane)
-        if not put.is_late(lane, placed, now_ms):
+        old = await put.unwritten_and_old(lane, [target.number], moving_at, now_ms)
+        if not old and not put.is_late(lane, placed, now_ms):
             written = await put.write(lane, [placed], now)
             if isinstance(written.outcomes.get(target.number), MessageId):
                 return await _settle(source, bucket, number, to, target, now)
             if not written.again:
                 return False
         # Its place in the target takes it no more, or with a date that is over: unless it was given out there.
-        if await void(lane, [target.number], now):
+        if await given(lane, [target.number]):
             return await _settle(source, bucket, number, to, target, now)
-        try:
-            new = target._replace(number=await put.reserve(lane, 1, f"{attempt}.{number}")).to_text()
-        except (LaneSealed, QueueGone):
+        fresh = await _reserved(lane, target, find, f"{attempt}.{number}")
+        if fresh is None:
             await _give_back(source, bucket, number, to, revision, now)
             return False
-        row = RowChange(number, {"settled": MOVING, "moving_to": to}, {"moving_to": new, "moving_at": now_ms})
+        new, before = fresh.to_text(), str(MessageId(target.lane, target.number))
+        values: Values = {"moving_to": new, "moving_at": now_ms, "moving_before": before}
+        row = RowChange(number, {"settled": MOVING, "moving_to": to}, values)
         outcome = await change_one(source.store, Change(source.states(bucket), [row]))
         if isinstance(outcome, Refused) and outcome.rows.get(number, {}).get("moving_to") != new:
             return False
         if isinstance(outcome, StoreError):
             return False
         to, moving_at = new, now_ms
+
+
+async def _given_before(before: MessageId, target: Target, find: FindLane, now: Moment) -> bool:
+    """Whether it was given out in the target before it went on to another id there. If not, it never will be."""
+    lane = await find(target._replace(lane=before.lane, number=before.number), False)
+    return lane is not None and bool(await void(lane, [before.number], now))
+
+
+async def _reserved(lane: Lane, target: Target, find: FindLane, attempt: str) -> Target | None:
+    """Another id in the target: in the same lane, or if that takes no more in one that does."""
+    try:
+        return target._replace(number=await put.reserve(lane, 1, attempt))
+    except LaneSealed:
+        opened = await find(target, True)
+    except QueueGone:
+        return None
+    try:
+        if opened is not None:
+            return target._replace(lane=opened.number, number=await put.reserve(opened, 1, attempt))
+    except (LaneSealed, QueueGone):
+        pass
+    return None
 
 
 async def _settle(source: Lane, bucket: int, number: int, to: str, target: Target, now: Moment) -> bool:
@@ -192,6 +218,7 @@ async def _give_back(source: Lane, bucket: int, number: int, to: str, revision: 
         "settled": None,
         "moving_to": None,
         "moving_at": None,
+        "moving_before": None,
         "revision": revision + 1,
         "visible_at": now.wall_ms,
         "duration": 0,

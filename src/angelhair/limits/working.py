@@ -155,9 +155,9 @@ LEASE_BEAT_MS = 2_500
 DUE_SPARE = 64
 """Entries of a lane's heap of looks that may be stale before it is made anew; and as many as there are good ones."""
 
-LANE_VISIT_MS = 1_000
-"""How often a server receives first from a lane that another holds: seldom, as the two meet there, and often enough for
-messages whose own server has no consumers."""
+LANE_VISIT_MS = 10_000
+"""How long a server that always finds enough in its own lanes leaves those of others to them: long, as the two meet
+there, and not for ever, as another may have no consumers."""
 
 FINAL_BUCKETS = 32
 """Buckets that one repair step makes final."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
 from angelhair.simulation.history import Changed, Cleared, History, Put

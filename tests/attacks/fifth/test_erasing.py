@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from angelhair.engine.ledger import Bodies, Run
+from angelhair.engine.ledger import Run
+from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import BODIES, POINTERS, STATES
 from angelhair.errors import OutcomeUnknown, StoreError
 from angelhair.model import MessageId, NewMessage

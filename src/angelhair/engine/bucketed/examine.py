@@ -71,7 +71,8 @@ class Findings:
 async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
     content = Span(lane.bodies(bucket), columns=LIGHT)
     states, bodies = await lane.store.read([Span(lane.states(bucket), columns=_STATE_COLUMNS), content])
-    if not {row.key for row in states.rows} <= {row.key for row in bodies.rows}:
+    known = {row.key for row in states.rows if row.values.get("settled") != VOID}
+    if not known <= {row.key for row in bodies.rows}:
         # Put and delivered after the bodies were read, and before the states were: now they are there.
         (bodies,) = await lane.store.read([content])
     # What was seen is dated after it was seen: a watch that began too early would end too early.

@@ -2,8 +2,12 @@
 
 An id that was reserved, and perhaps written, may be given up for another: its bucket was finished, it was purged, it
 has expired unseen. By what one server sees; another may have read the marks before the purge, or have a clock that is
-seconds behind, and hand it out all the same. So it is voided first, by the conditional write that a claim would be:
-one of the two comes too late, and knows.
+seconds behind, and hand it out all the same. So it is voided, by the conditional write that a claim would be: one of
+the two comes too late, and knows.
+
+First the row that speaks for the message (its key's, the ledger's, that of the source) names the new id, and the old
+one as `before`; then that one is voided; then the message is written at the new one. Whoever goes on does the same. So
+an id that such a row names is never void, and who slept over it does not get his own word into the row any more.
 """
 
 from __future__ import annotations
@@ -26,6 +30,15 @@ async def given(lane: Lane, numbers: Iterable[int]) -> set[int]:
     found: set[int] = set()
     for inside, part in zip(by_bucket.values(), await _states(lane, by_bucket), strict=True):
         found.update(int(row.key) for row in part.rows if row.key in inside and _is_given(row.values))
+    return found
+
+
+async def voided(lane: Lane, numbers: Iterable[int]) -> set[int]:
+    """Those of the ids that were given up for others."""
+    by_bucket = _by_bucket(lane, numbers)
+    found: set[int] = set()
+    for inside, part in zip(by_bucket.values(), await _states(lane, by_bucket), strict=True):
+        found.update(int(row.key) for row in part.rows if row.key in inside and row.values.get("settled") == VOID)
     return found
 
 

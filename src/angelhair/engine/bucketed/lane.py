@@ -111,6 +111,8 @@ class LaneView:
     """Never delivered, in order, with the bucket of each."""
     claiming: Counter[int] = field(default_factory=Counter)
     """Buckets with messages that are being claimed right now, by how many receives."""
+    received_ms: int = 0
+    """When a receive of this server last looked here, on our own clock."""
     reads_aside: int = 0
     """So many reads of new messages still begin in a bucket that is this server's own choice."""
     again: deque[tuple[int, Candidate]] = field(default_factory=deque)

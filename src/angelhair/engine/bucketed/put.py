@@ -294,6 +294,33 @@ def is_late(lane: Lane, item: Placed, now_ms: int | None) -> bool:
     return item.enqueued_at + _delay(lane.settings, item.message) + kept_ms <= now_ms
 
 
+async def unwritten_and_old(lane: Lane, numbers: Sequence[int], enqueued_at: int, now_ms: int) -> set[int]:
+    """Of ids that somebody reserved long ago: those at which nothing has been written yet, if half of the retention is
+    over. What is written there now would be gone soon: it had better have another id, and the date of now."""
+    kept_ms = lane.settings.retention_ms
+    if not numbers or kept_ms is None or enqueued_at + kept_ms // 2 > now_ms:
+        return set()
+    spans = [
+        Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
+        for bucket, inside in _numbers_by_bucket(lane, numbers).items()
+    ]
+    written = {row.key for part in await read_surely(lane.store, spans) for row in part.rows}
+    return {number for number in numbers if number not in written}
+
+
+def _numbers_by_bucket(lane: Lane, numbers: Sequence[int]) -> dict[int, list[int]]:
+    by_bucket: dict[int, list[int]] = {}
+    for number in numbers:
+        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
+    return by_bucket
+
+
+def dated(item: Placed, now_ms: int, settings: QueueSettings) -> Placed:
+    """With the date of now; due when it was due, or at once if that has passed."""
+    left_ms = max(0, item.enqueued_at + _delay(settings, item.message) - now_ms)
+    return item._replace(enqueued_at=now_ms, message=item.message._replace(delay_ms=left_ms))
+
+
 def _row(lane: Lane, item: Placed) -> Row:
     """Only what is there: on Cassandra every None written would be a tombstone that readers have to step over."""
     message = item.message

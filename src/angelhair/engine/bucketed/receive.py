@@ -42,6 +42,7 @@ class Waiting:
 
 async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, now: Moment, expiring: bool) -> None:
     """Serves the group from this lane as far as it goes. Raises only what concerns the whole group."""
+    lane.view.received_ms = now.monotonic_ms
     marks = await read_marks(lane)
     await wake.look_for_due(lane, marks, now)
     rounds = limits.RECEIVE_ROUNDS

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from angelhair.engine.ledger import Bodies
+from angelhair.engine.runs import Bodies
 from angelhair.errors import InvalidRequest
 from angelhair.model import NewMessage
 
