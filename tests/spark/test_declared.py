@@ -18,6 +18,10 @@ from tests.spark.live import QUICK, on_file
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
+SETTINGS = (
+    "spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.sql.shuffle.partitions=2", "spark.log.level=ERROR",
+)
+
 
 def test_a_declared_pipeline_runs(spark: SparkSession, command: Command, tmp_path: Path) -> None:
     data, lake, folder = tmp_path / "data", tmp_path / "lake", tmp_path / "pipeline"
@@ -36,7 +40,7 @@ def test_a_declared_pipeline_runs(spark: SparkSession, command: Command, tmp_pat
     assert again.returncode == 1 and "is there already" in again.stderr
     pipelines = Path(sys.executable).parent / "spark-pipelines"
     ended = subprocess.run(
-        [pipelines, "run", "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.host=127.0.0.1"], cwd=folder,
+        [pipelines, "run", *(word for setting in SETTINGS for word in ("--conf", setting))], cwd=folder,
         env=environment(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1"), capture_output=True, text=True,
         timeout=300, check=False,
     )
