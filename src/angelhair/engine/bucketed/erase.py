@@ -46,7 +46,7 @@ async def erase(lane: Lane, number: int, now: Moment) -> bool:
                 break
             bodies, states = await read_surely(lane.store, place)
             done = not bodies.rows or await _settle(lane, bucket, number, states, now)
-        else:
+        if not done:
             raise Unavailable("too many servers change this message at once")
         if bodies.rows:
             await _overwritten(lane, bucket, number)
