@@ -110,12 +110,9 @@ async def put_keyed(
 
 async def _standing(lane: Lane, placed: dict[int, put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
     """By id: what an earlier try, or who completed its key, has written there; None if it has expired unseen."""
-    by_bucket: dict[int, list[int]] = {}
-    for number in placed:
-        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
     spans = [
         Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
-        for bucket, inside in by_bucket.items()
+        for bucket, inside in lane.by_bucket(placed).items()
     ]
     there = {int(row.key) for part in await read_surely(lane.store, spans) for row in part.rows}
     return {number: await dedup.as_it_stands(lane, placed[number], now_ms) for number in placed if number in there}

@@ -8,18 +8,11 @@ from angelhair.engine.ledger import Run
 from angelhair.engine.schema import BODIES, KEYS, LEDGER, STATES
 from angelhair.errors import StoreError
 from angelhair.model import NewMessage
+from tests.attacks.played.tools import all_of
 from tests.faults import NEVER_SENT
-from tests.queues import DAY, HOUR, MINUTE, SECOND, Server, World
+from tests.queues import DAY, HOUR, MINUTE, SECOND, World
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": HOUR, "dedup_window_ms": 6 * HOUR}
-
-
-async def all_of(world: World, server: Server, name: str = "orders", ms: int = MINUTE) -> list[bytes]:
-    got = []
-    for _ in range(4):
-        got += [d.body for d in await server.drain(name)]
-        await world.work(name, ms // 4, [server])
-    return got
 
 
 async def test_a1_run_whose_message_stands_under_an_id_that_a_producer_voided(world: World) -> None:

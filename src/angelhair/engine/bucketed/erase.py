@@ -60,17 +60,15 @@ async def overwrite(lane: Lane, bucket: int, numbers: Sequence[int]) -> None:
 
 async def overwrite_erased(lane: Lane, numbers: Iterable[int]) -> None:
     """Of messages that were just written: those that had been erased before are overwritten again."""
-    by_bucket: dict[int, list[int]] = {}
-    for number in numbers:
-        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
+    by_bucket = lane.by_bucket(numbers)
     spans = [
         Span(lane.states(bucket), min(inside), max(inside), columns=("delivery", "erased_at"))
         for bucket, inside in by_bucket.items()
     ]
     for (bucket, inside), part in zip(by_bucket.items(), await read_surely(lane.store, spans), strict=True):
-        erased = {row.key for row in part.rows if row.values.get("erased_at") is not None}
-        if again := [number for number in inside if number in erased]:
-            await overwrite(lane, bucket, again)
+        erased = {int(row.key) for row in part.rows if row.values.get("erased_at") is not None}
+        if again := inside & erased:
+            await overwrite(lane, bucket, sorted(again))
 
 
 async def _overwritten(lane: Lane, bucket: int, number: int) -> None:

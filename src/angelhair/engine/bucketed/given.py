@@ -26,7 +26,7 @@ from angelhair.errors import StoreError, Unavailable
 
 async def given(lane: Lane, numbers: Iterable[int]) -> set[int]:
     """Those of the ids that were given out or moved, as long as their buckets are there to tell. See retire.py."""
-    by_bucket = _by_bucket(lane, numbers)
+    by_bucket = lane.by_bucket(numbers)
     found: set[int] = set()
     for inside, part in zip(by_bucket.values(), await _states(lane, by_bucket), strict=True):
         found.update(int(row.key) for row in part.rows if row.key in inside and _is_given(row.values))
@@ -35,7 +35,7 @@ async def given(lane: Lane, numbers: Iterable[int]) -> set[int]:
 
 async def voided(lane: Lane, numbers: Iterable[int]) -> set[int]:
     """Those of the ids that were given up for others."""
-    by_bucket = _by_bucket(lane, numbers)
+    by_bucket = lane.by_bucket(numbers)
     found: set[int] = set()
     for inside, part in zip(by_bucket.values(), await _states(lane, by_bucket), strict=True):
         found.update(int(row.key) for row in part.rows if row.key in inside and row.values.get("settled") == VOID)
@@ -44,7 +44,7 @@ async def voided(lane: Lane, numbers: Iterable[int]) -> set[int]:
 
 async def void(lane: Lane, numbers: Iterable[int], now: Moment) -> set[int]:
     """Sees to it that nobody will be given these; returns those for which it is too late."""
-    by_bucket = _by_bucket(lane, numbers)
+    by_bucket = lane.by_bucket(numbers)
     found: set[int] = set()
     for (bucket, inside), part in zip(by_bucket.items(), await _states(lane, by_bucket), strict=True):
         if part.flags.get("finished") is None:
@@ -89,13 +89,6 @@ def _is_open(state: Values) -> bool:
 
 def _is_given(state: Values) -> bool:
     return not _is_open(state) and state.get("settled") != VOID
-
-
-def _by_bucket(lane: Lane, numbers: Iterable[int]) -> dict[int, set[int]]:
-    by_bucket: dict[int, set[int]] = {}
-    for number in numbers:
-        by_bucket.setdefault(lane.bucket_of(number), set()).add(number)
-    return by_bucket
 
 
 async def _states(lane: Lane, by_bucket: dict[int, set[int]]) -> list[Slice]:

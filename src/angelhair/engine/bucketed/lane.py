@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -262,6 +262,13 @@ class Lane:
 
     def bucket_of(self, number: int) -> int:
         return number // self.settings.bucket_size
+
+    def by_bucket(self, numbers: Iterable[int]) -> dict[int, set[int]]:
+        """The ids of each bucket that has one of them."""
+        found: dict[int, set[int]] = {}
+        for number in numbers:
+            found.setdefault(self.bucket_of(number), set()).add(number)
+        return found
 
     def first_of(self, bucket: int) -> int:
         return bucket * self.settings.bucket_size

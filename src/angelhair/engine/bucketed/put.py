@@ -254,7 +254,8 @@ async def _confirm(
     for bucket, arrivals in arrived.items():
         items = [item for item in arrivals if item.number >= marks.purged and not is_late(lane, item, now_ms)]
         if len(items) < len(arrivals):
-            again.extend(item for item in arrivals if item not in items)
+            kept = {item.number for item in items}
+            again.extend(item for item in arrivals if item.number not in kept)
         if not items:
             continue
         if bucket < marks.floor:
@@ -302,17 +303,10 @@ async def unwritten_and_old(lane: Lane, numbers: Sequence[int], enqueued_at: int
         return set()
     spans = [
         Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
-        for bucket, inside in _numbers_by_bucket(lane, numbers).items()
+        for bucket, inside in lane.by_bucket(numbers).items()
     ]
     written = {row.key for part in await read_surely(lane.store, spans) for row in part.rows}
     return {number for number in numbers if number not in written}
-
-
-def _numbers_by_bucket(lane: Lane, numbers: Sequence[int]) -> dict[int, list[int]]:
-    by_bucket: dict[int, list[int]] = {}
-    for number in numbers:
-        by_bucket.setdefault(lane.bucket_of(number), []).append(number)
-    return by_bucket
 
 
 def dated(item: Placed, now_ms: int, settings: QueueSettings) -> Placed:
