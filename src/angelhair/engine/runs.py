@@ -11,8 +11,6 @@ from angelhair.engine.bucketed.given import given, voided
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
-from angelhair.engine.settling import read_surely
-from angelhair.engine.store import Span
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound
 from angelhair.model import MessageId, NewMessage
 
@@ -73,7 +71,7 @@ async def put_keyed(
     # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
     placed = {number: put.Placed(number, messages[offset], now_ms, lapses_at) for number, offset in numbers.items()}
     standing = await _standing(lane, placed, now_ms) if resuming else {}
-    late = [number for number, item in standing.items() if item is None]
+    late = {number for number, item in standing.items() if item is None}
     items = {
         number: dedup.Keyed(lane, standing.get(number) or placed[number], str(messages[offset].key), before.get(offset))
         for number, offset in numbers.items()
@@ -110,9 +108,5 @@ async def put_keyed(
 
 async def _standing(lane: Lane, placed: dict[int, put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
     """By id: what an earlier try, or who completed its key, has written there; None if it has expired unseen."""
-    spans = [
-        Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
-        for bucket, inside in lane.by_bucket(placed).items()
-    ]
-    there = {int(row.key) for part in await read_surely(lane.store, spans) for row in part.rows}
-    return {number: await dedup.as_it_stands(lane, placed[number], now_ms) for number in placed if number in there}
+    there = await put.written_among(lane, placed)
+    return {number: await dedup.as_it_stands(lane, placed[number], now_ms) for number in sorted(there)}

@@ -12,7 +12,7 @@ do all three in one step does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from angelhair import limits
@@ -301,12 +301,23 @@ async def unwritten_and_old(lane: Lane, numbers: Sequence[int], enqueued_at: int
     kept_ms = lane.settings.retention_ms
     if not numbers or kept_ms is None or enqueued_at + kept_ms // 2 > now_ms:
         return set()
+    return {*numbers} - await written_among(lane, numbers)
+
+
+async def written_among(lane: Lane, numbers: Iterable[int]) -> set[int]:
+    """Those of the ids at which somebody has written a message."""
+    by_bucket = lane.by_bucket(numbers)
     spans = [
         Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
-        for bucket, inside in lane.by_bucket(numbers).items()
+        for bucket, inside in by_bucket.items()
     ]
-    written = {row.key for part in await read_surely(lane.store, spans) for row in part.rows}
-    return {number for number in numbers if number not in written}
+    found = await read_surely(lane.store, spans)
+    return {
+        int(row.key)
+        for inside, part in zip(by_bucket.values(), found, strict=True)
+        for row in part.rows
+        if row.key in inside
+    }
 
 
 def dated(item: Placed, now_ms: int, settings: QueueSettings) -> Placed:
