@@ -29,11 +29,11 @@ def changed_files() -> list[str]:
     return [line[3:] for line in _git("status", "--porcelain", "--", *CODE).splitlines()]
 
 
-def identity(folders: Sequence[str]) -> str:
-    """A hash of all code in the folders: a proof that was cut off goes on only if none of it has changed."""
+def identity(places: Sequence[str]) -> str:
+    """A hash of all code in the folders and files: a proof that was cut off goes on only if none of it has changed."""
     found = hashlib.sha256()
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*.py")):
+    for place in places:
+        for path in sorted([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py")):
             found.update(f"{path.relative_to(ROOT)}\0".encode())
             found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()
