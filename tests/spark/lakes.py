@@ -61,10 +61,12 @@ def file_of(
     name = Name(incarnation, lane, first_bucket, end_bucket, ARCHIVED)
     schema = schema or (SCHEMA if lake.lane_inside else FILE_SCHEMA)
     table = messages(lane, range(first_bucket * BUCKET_SIZE, end_bucket * BUCKET_SIZE), incarnation)
+    written = Sum()
     with Draft(lake.place, name, schema) as draft:
         for batch in table.select(schema.names).cast(schema).to_batches():
+            written = written.and_of(batch.column("number"), batch.column("body"))
             draft.add(batch)
-        return draft.finish(Sum().and_of(table.column("number"), table.column("checksum")))
+        return draft.finish(written)
 
 
 def filled(lake: Lake, ends: Sequence[int], lane: int = 0, incarnation: str = INCARNATION) -> None:

@@ -155,6 +155,13 @@ async def _finish(
     memory: Memory, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: Accept
 ) -> set[int]:
     queue, run, entry, resuming = begun
+    if not resuming and isinstance(messages, Bodies) and not queue.settings.delay_ms:
+        if await _written_plain(memory.lane(queue, entry.lane), entry, messages):
+            accept(set())
+            entry = await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
+            if entry.status == COMMITTED:
+                return set()
+            resuming = True
     known = doubles = doubles_in(messages)
     unfit: dict[int, MessageId] = {}
     for _ in range(limits.PUT_ROUNDS):
@@ -169,7 +176,7 @@ async def _finish(
         found = await put_keyed(memory, queue, lane, entry.lapses_at, messages, keyed, before | unfit, resuming)
         unfit = found.unfit
         plain = {number: offset for number, offset in numbers.items() if number not in keyed}
-        left = await _written(memory, queue, lane, entry, messages, plain, resuming)
+        left = await _written(memory, lane, entry, messages, plain, resuming)
         rest = {plain[number] for number in left}.union(found.unfit)
         if not rest:
             known = known | found.known
@@ -185,9 +192,17 @@ async def _finish(
     raise OutcomeUnknown("every bucket that the messages were written to had been finished")
 
 
+async def _written_plain(lane: Lane, entry: Entry, messages: Bodies) -> bool:
+    """The usual case, without a look at each message: nobody has begun it before, and each is nothing but its body.
+    True when all will be delivered; else they are to be looked at."""
+    if not await put.write_plain(lane, entry.id, messages.bodies, entry.begun_at, entry.lapses_at):
+        return False
+    kept_ms = lane.settings.retention_ms
+    return kept_ms is None or entry.begun_at + kept_ms > await wake.index_time_ms(lane)
+
+
 async def _written(
-    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
-    resuming: bool,
+    memory: Memory, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int], resuming: bool
 ) -> set[int]:
     """Which of the ids can no longer be put to, and were given to nobody.
 
@@ -202,7 +217,12 @@ async def _written(
         left |= await put.unwritten_and_old(lane, list(numbers), entry.begun_at, now_ms)
     here = {number: offset for number, offset in numbers.items() if number not in left}
     if here:
-        left |= await _write(memory, queue, lane, entry, messages, here, resuming or bool(left))
+        placed = [_placed(lane, entry, messages, number, offset) for number, offset in here.items()]
+        written = await put.write(lane, placed, memory.clock.now())
+        for outcome in written.outcomes.values():
+            if isinstance(outcome, AngelhairError):
+                raise OutcomeUnknown(str(outcome))
+        left |= {item.number for item in written.again}
         left |= _late(lane, entry, messages, here, await wake.index_time_ms(lane))
     return left - await given(lane, left) if left else left
 
@@ -241,21 +261,6 @@ async def _given_before(
     gone = await given(lane, keyed) | await void(lane, numbers.keys() - keyed.keys(), memory.clock.now())
     unfit = {offset: MessageId(lane.number, number) for number, offset in keyed.items() if number not in gone}
     return {numbers[number] for number in gone}, unfit
-
-
-async def _write(
-    memory: Memory, queue: Queue, lane: Lane, entry: Entry, messages: Sequence[NewMessage], numbers: dict[int, int],
-    resuming: bool,
-) -> set[int]:
-    if isinstance(messages, Bodies) and not resuming and not queue.settings.delay_ms:
-        if await put.write_plain(lane, entry.id, messages.bodies, entry.begun_at, entry.lapses_at):
-            return set()
-    placed = [_placed(lane, entry, messages, number, offset) for number, offset in numbers.items()]
-    written = await put.write(lane, placed, memory.clock.now())
-    for outcome in written.outcomes.values():
-        if isinstance(outcome, AngelhairError):
-            raise OutcomeUnknown(str(outcome))
-    return {item.number for item in written.again}
 
 
 async def _moved_on(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
@@ -101,10 +102,26 @@ def _column(raw: pa.RecordBatch, name: str, payload: str, lane: Lane) -> pa.Arra
     if name == "deliveries":
         return pc.fill_null(raw.column("delivery"), 0).cast(pa.int32())
     if name == "body":
-        return _payload(pc.coalesce(raw.column("changed_body"), raw.column("body")), payload)
+        return _payload(bodies_of(raw), payload)
     if name == "kept_in":
         return pa.repeat(pa.scalar(QUEUE, pa.string()), len(raw))
     return _state(raw, lane)
+
+
+def bodies_of(raw: pa.RecordBatch) -> pa.Array:
+    """What each message says by now."""
+    changed, bodies = raw.column("changed_body"), raw.column("body")
+    return bodies if changed.null_count == len(changed) else pc.coalesce(changed, bodies)
+
+
+def bytes_of(bodies: pa.Array) -> memoryview:
+    """All bodies, one behind the other, as they lie in memory."""
+    there = (pc.fill_null(bodies, b"") if bodies.null_count else bodies).cast(pa.binary())
+    _, offsets, data = there.buffers()
+    if data is None:
+        return memoryview(b"")
+    ends = np.frombuffer(offsets, dtype=np.int32)[there.offset : there.offset + len(there) + 1]
+    return memoryview(data)[ends[0] : ends[-1]]
 
 
 def _payload(bodies: pa.Array, payload: str) -> pa.Array:

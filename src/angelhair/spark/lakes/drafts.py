@@ -110,9 +110,7 @@ class Draft:
         self._filesystem.move(self._scratch, final)
         self._finished = True
         settle(self._filesystem, final)
-        return LakeFile(
-            path, self._name.lane, size_bytes, wanted.rows, self._first, self._last, f"{wanted.digest:x}"
-        )
+        return LakeFile(path, self._name.lane, size_bytes, wanted.rows, self._first, self._last, wanted.digest)
 
 
 class _Digesting:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from angelhair.spark.columns import COLUMNS, raw_names
 from angelhair.spark.lakes.drafts import Draft
@@ -20,7 +19,7 @@ from angelhair.spark.place import Place
 from angelhair.spark.planning import Run
 from angelhair.spark.reading.runs import read_run
 from angelhair.spark.refusals import DataLost
-from angelhair.spark.shaping import Lane, shaped
+from angelhair.spark.shaping import Lane, bodies_of, shaped
 
 
 class Work(NamedTuple):
@@ -41,9 +40,9 @@ def write_file(work: Work) -> LakeFile:
     read = Sum()
     with Draft(work.table, name, SCHEMA if work.lane_inside else FILE_SCHEMA) as draft:
         for raw in _batches(work):
-            checksums = checksums_of(pc.coalesce(raw.column("changed_body"), raw.column("body")))
-            read = read.and_of(raw.column("number"), checksums)
-            draft.add(_kept(raw, checksums, work))
+            bodies = bodies_of(raw)
+            read = read.and_of(raw.column("number"), bodies)
+            draft.add(_kept(raw, checksums_of(bodies), work))
         return draft.finish(read)
 
 
