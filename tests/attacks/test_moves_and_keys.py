@@ -9,7 +9,7 @@ import pytest
 
 from angelhair.engine.schema import BODIES, KEYS, STATES
 from angelhair.engine.store import Change
-from angelhair.errors import QueueNotFound, Unavailable
+from angelhair.errors import OutcomeUnknown, QueueNotFound, Unavailable
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from tests.attacks.worlds import (
     DAY_MS,
@@ -71,7 +71,7 @@ async def test_a_key_that_lands_late_does_not_swallow_a_new_message() -> None:
 
 @played
 async def test_a_key_left_pending_is_delivered_once_even_without_history() -> None:
-    """A put is confirmed though its key could not be committed; it is delivered and acked; the client puts again.
+    """A put is in the queue though its key could not be committed; it is delivered and acked; the client puts again.
     The naive engine had dropped the bucket by then, could not tell, and delivered the message a second time."""
 
     def commits_a_key(changes: Sequence[Change]) -> bool:
@@ -83,12 +83,12 @@ async def test_a_key_left_pending_is_delivered_once_even_without_history() -> No
     settings = QueueSettings(bucket_size=1, history_ms=0, dedup_window_ms=300_000, repair_timeout_ms=100)
     await failing.create_queue("shop", "jobs", settings)
     failing_store.hooks["change"] = refuse(commits_a_key)
-    (confirmed,) = await failing.put("shop", "jobs", [NewMessage(b"message", key="key")])
-    assert isinstance(confirmed, MessageId)
+    (unknown,) = await failing.put("shop", "jobs", [NewMessage(b"message", key="key")])
+    assert isinstance(unknown, OutcomeUnknown)
     await failing.put("shop", "jobs", [NewMessage(b"-")])
     received = await consume(other, clock, steps=300)
     assert (await other.marks("shop", "jobs"))[0].settled >= 1
-    assert await other.put("shop", "jobs", [NewMessage(b"message", key="key")]) == [confirmed]
+    assert await other.put("shop", "jobs", [NewMessage(b"message", key="key")]) == [MessageId(0, 0)]
     received += await consume(other, clock, steps=100)
     assert bodies(received).count(b"message") == 1
     # Once the window is over the bucket goes, as the others did.

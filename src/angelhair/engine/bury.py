@@ -37,7 +37,8 @@ async def _is_dead(store: Store, grave: Row) -> bool:
         await catalog.finish_deleting(store, queue)
         return True
     # Dug by somebody who then died before deleting anything: the queue lives.
-    await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {}, None)]))
+    # Unless it is dug again right now.
+    await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {"buried_at": buried_at}, None)]))
     return False
 
 

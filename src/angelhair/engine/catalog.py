@@ -168,7 +168,9 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
             raise outcome
         if isinstance(outcome, Applied):
             break
-        again = await load(store, account, name)
+        # What refused us may have been our own first attempt.
+        with begun():
+            again = await load(store, account, name)
         if again is None or again.incarnation != queue.incarnation:
             return queue
         queue = again
@@ -207,7 +209,9 @@ async def _dig_grave(store: Store, queue: Queue, now: Moment) -> None:
 
 
 async def _again(store: Store, queue: Queue) -> Queue:
-    again = await load(store, queue.account, queue.name)
+    # What refused us may have been our own first attempt.
+    with begun():
+        again = await load(store, queue.account, queue.name)
     if again is None or again.status != ACTIVE or again.incarnation != queue.incarnation:
         raise QueueNotFound(queue.account, queue.name)
     return again

@@ -3,6 +3,9 @@
 A key's row goes `pending(id)` → `committed(id)`. Whoever finds it pending writes the message at that same id before
 it answers, so it does not matter who died in between. Keys lie in partitions by their hash, never by time.
 
+An id is an answer only when the key's row was seen to name it. Rows lapse: if that happens while a put sleeps, nobody
+can say any more what became of its message, and it is told so.
+
 Many at a time, in rounds: all keys in one call of the store, then all bodies of a lane in one, then all commits. Most
 are done in the first round; those that met somebody else's pending key, or a finished bucket, go another.
 """
@@ -18,7 +21,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.given import given, void, voided
+from angelhair.engine.bucketed.given import SpokenFor, given, hold, void, voided
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, RowChange, Span, Value, Values
@@ -34,8 +37,12 @@ class Keyed(NamedTuple):
     lane: Lane
     placed: put.Placed
     key: str
+    asked_at: int
+    """From when on its key counts."""
     instead_of: MessageId | None = None
     """An id that its key may still name, and that takes it no more."""
+    reused: bool = False
+    """An earlier row of its key may have named the id."""
 
 
 class Unfit(NamedTuple):
@@ -56,6 +63,10 @@ class _Try:
     """What the key's row must be like for our id to go into it."""
     before: MessageId | None
     """What the key has gone on from: void, or else that is the message."""
+    told_until: int
+    """Until when `before` can tell whether it was given out; the row lapses then, unless it is committed."""
+    reused: bool
+    """An earlier row of the key may have named the id, and somebody may be about to void it."""
     token: str = ""
     resuming: bool = False
     """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
@@ -107,9 +118,12 @@ async def _put_all(
 ) -> dict[str, _Try]:
     tries: dict[str, _Try] = {}
     for item in items:
-        lapses_at = max(item.placed.lapses_at, item.placed.enqueued_at + item.lane.settings.dedup_window_ms)
+        lapses_at = max(item.placed.lapses_at, item.asked_at + item.lane.settings.dedup_window_ms)
         expect: dict[str, Value] = {"status": None} if item.instead_of is None else _pending(item.instead_of)
-        one = _Try(item, item.lane, item.placed._replace(lapses_at=lapses_at), expect, item.instead_of)
+        one = _Try(
+            item, item.lane, item.placed._replace(lapses_at=lapses_at), expect, item.instead_of,
+            item.placed.lapses_at or lapses_at, item.reused,
+        )
         tries.setdefault(item.key, one)
     for round_number in range(limits.PUT_ROUNDS):
         open_tries = [one for one in tries.values() if one.answer is None]
@@ -126,16 +140,17 @@ async def _one_round(
     store = tries[0].lane.store
     for number, one in enumerate(tries):
         one.token = f"{attempt}.{number}"
-    outcomes = await change_settled(store, [_change(one, one.expect, PENDING, one.id) for one in tries])
+    unsure: set[int] = set()
+    outcomes = await change_settled(store, [_change(one, one.expect, PENDING, one.id) for one in tries], unsure)
+    for index in unsure:
+        # Others may have found our first attempt, and gone on from it, before the second landed.
+        tries[index].reused = True
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
     unfit, by_lane = [], dict[int, list[_Try]]()
     for one in ready:
-        if one.before is not None and await void(lane_of(one.before.lane), [one.before.number], now):
-            # Given out before its key went on.
-            one.answer = one.before
+        if one.before is not None and not await _gone_on(one, lane_of(one.before.lane), now):
             continue
-        now_ms = one.item.placed.enqueued_at
-        stands = await as_it_stands(one.lane, one.placed, now_ms) if one.resuming else one.placed
+        stands = await as_it_stands(one.lane, one.placed, one.item.asked_at) if one.resuming else one.placed
         if stands is None:
             unfit.append(one)
         else:
@@ -150,12 +165,46 @@ async def _one_round(
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
+            elif isinstance(one.answer, MessageId) and one.reused and not await _held(one, now):
+                one.answer = None
+                unfit.append(one)
     for one in unfit:
         if await given(one.lane, [one.number]):
             # Before its key was committed; since then its bucket was finished, or the queue purged.
             one.answer = one.id
     await _commit([one for one in ready if isinstance(one.answer, MessageId)])
     await _move_on([one for one in unfit if one.answer is None], reserve_again)
+
+
+async def _gone_on(one: _Try, lane: Lane, now: Moment) -> bool:
+    """Whether it is to be written: what its key has gone on from is void. Else it has its answer, or goes another
+    round."""
+    assert one.before is not None
+
+    async def still() -> bool:
+        partition = _change(one, {}, PENDING, one.id).partition
+        (found,) = await read_surely(lane.store, [Span(partition, one.item.key, one.item.key)])
+        named = {"lane": one.lane.number, "id": one.number, "before": str(one.before)}
+        return bool(found.rows) and all(found.rows[0].values.get(name) == value for name, value in named.items())
+
+    try:
+        if await void(lane, [one.before.number], now, still):
+            # Given out before its key went on.
+            one.answer = one.before
+            return False
+    except SpokenFor:
+        return False
+    if await wake.index_time_ms(lane) >= one.told_until:
+        # Its bucket may be gone, and with it what was given out.
+        one.answer = OutcomeUnknown("the key lapsed while its message was being put")
+        return False
+    return True
+
+
+async def _held(one: _Try, now: Moment) -> bool:
+    placed = one.placed
+    delay_ms = put.delay_of(one.lane, placed)
+    return await hold(one.lane, placed.number, placed.enqueued_at + delay_ms, delay_ms, now)
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:
@@ -169,19 +218,22 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
     found = outcome.rows.get(one.item.key, {})
     status, lane, number, expires_at = (found.get(name) for name in ("status", "lane", "id", "expires_at"))
     if not isinstance(lane, int) or not isinstance(number, int):
-        one.expect = {"status": None}
+        one.expect, one.before = {"status": None}, one.item.instead_of
         return False
-    if isinstance(expires_at, int) and expires_at <= one.item.placed.enqueued_at:
+    if isinstance(expires_at, int) and expires_at <= one.item.asked_at:
         # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
+        one.before = one.item.instead_of
         one.expect = {"status": status, "lane": lane, "id": number, "attempt": found.get("attempt")}
         return False
     if status == COMMITTED:
         one.answer = MessageId(lane, number)
         return False
-    one.resuming = True
+    one.resuming = one.reused = True
     one.lane, one.token = lane_of(lane), str(found.get("attempt"))
     before = found.get("before")
     one.before = MessageId.parse(before) if isinstance(before, str) else None
+    if isinstance(expires_at, int):
+        one.told_until = expires_at
     begun_at, kept_until = found.get("enqueued_at"), found.get("kept_until")
     lapses = [moment for moment in (one.placed.lapses_at, expires_at, kept_until) if isinstance(moment, int)]
     one.placed = one.placed._replace(
@@ -192,21 +244,29 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
 
 
 async def _commit(tries: Sequence[_Try]) -> None:
-    """A key that stays pending is completed by the next put with it, at the same id. One that names another id by now,
-    because whoever found it pending moved it on while we slept, goes another round."""
+    """A key that stays pending is completed by the next put with it, at the same id. Until it is committed somebody may
+    move it on, and the id would be an answer for nothing. One that names another id by now, because whoever found it
+    pending moved it on while we slept, goes another round."""
     for _ in range(limits.SETTLE_ATTEMPTS):
         if not tries:
             return
+        # The very row that we know of: one that was made after it had lapsed may be about to be moved on.
         changes = [
-            _change(one, _pending(one.id), COMMITTED, one.answer) for one in tries if isinstance(one.answer, MessageId)
+            _change(one, {**_pending(one.id), "attempt": one.token}, COMMITTED, one.answer)
+            for one in tries
+            if isinstance(one.answer, MessageId)
         ]
         outcomes = await change_settled(tries[0].lane.store, changes)
         for one, outcome in zip(tries, outcomes, strict=True):
-            if isinstance(outcome, Refused):
+            if isinstance(outcome, Refused) and isinstance(one.answer, MessageId):
                 row = outcome.rows.get(one.item.key, {})
-                if row.get("status") is not None and (row.get("lane"), row.get("id")) != one.answer:
+                if row.get("status") is None:
+                    one.answer = OutcomeUnknown("the key lapsed while its message was being put")
+                elif (row.get("status"), row.get("lane"), row.get("id")) != (COMMITTED, *one.answer):
                     one.answer = None
         tries = [one for one, outcome in zip(tries, outcomes, strict=True) if isinstance(outcome, StoreError)]
+    for one in tries:
+        one.answer = OutcomeUnknown("the key's row could not be committed")
 
 
 async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None:
@@ -222,7 +282,7 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None
     fresh = await reserve_again(len(tries))
     now_ms = await wake.index_time_ms(fresh.lane)
     for offset, one in enumerate(tries):
-        one.lane = fresh.lane
+        one.lane, one.reused = fresh.lane, False
         one.placed = put.dated(one.placed, now_ms, fresh.lane.settings)._replace(number=fresh.first + offset)
 
 
@@ -234,6 +294,7 @@ async def _stay(one: _Try) -> None:
         return
     one.expect, one.before = _pending(one.id), one.id
     one.lane, one.placed = one.item.lane, one.item.placed._replace(lapses_at=one.placed.lapses_at)
+    one.reused = one.item.reused
 
 
 async def as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
@@ -264,19 +325,21 @@ def _pending(named: MessageId) -> dict[str, Value]:
 def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     item = one.item
     digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
-    window_ms = item.lane.settings.dedup_window_ms
+    expires_at = item.asked_at + item.lane.settings.dedup_window_ms
+    if status == PENDING and one.before is not None:
+        expires_at = min(expires_at, one.told_until)
     values: Values = {
         "status": status,
         "lane": named.lane,
         "id": named.number,
         "before": None if one.before is None else str(one.before),
         "attempt": one.token,
-        "expires_at": item.placed.enqueued_at + window_ms,
+        "expires_at": expires_at,
         "enqueued_at": one.placed.enqueued_at,
         "kept_until": one.placed.lapses_at,
     }
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),
         [RowChange(item.key, expect, values)],
-        ttl_seconds=-(-window_ms // 1000),
+        ttl_seconds=max(1, -(-(expires_at - item.asked_at) // 1000)),
     )

@@ -167,13 +167,14 @@ async def _finish(
     for _ in range(limits.PUT_ROUNDS):
         lane = memory.lane(queue, entry.lane)
         numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets) if offset not in doubles}
-        gone, before = await _given_before(memory, queue, entry, messages)
+        gone, before = await _given_before(memory, queue, run, entry, messages)
         numbers = {number: offset for number, offset in numbers.items() if offset not in gone}
         if resuming:
             for number in await given(lane, numbers):
                 del numbers[number]
         keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
-        found = await put_keyed(memory, queue, lane, entry.lapses_at, messages, keyed, before | unfit, resuming)
+        placed = {number: _placed(lane, entry, messages, number, offset) for number, offset in keyed.items()}
+        found = await put_keyed(memory, queue, lane, entry.lapses_at, placed, keyed, before | unfit, resuming)
         unfit = found.unfit
         plain = {number: offset for number, offset in numbers.items() if number not in keyed}
         left = await _written(memory, lane, entry, messages, plain, resuming)
@@ -249,7 +250,7 @@ def _placed(lane: Lane, entry: Entry, messages: Sequence[NewMessage], number: in
 
 
 async def _given_before(
-    memory: Memory, queue: Queue, entry: Entry, messages: Sequence[NewMessage]
+    memory: Memory, queue: Queue, run: Run, entry: Entry, messages: Sequence[NewMessage]
 ) -> tuple[set[int], dict[int, MessageId]]:
     """Messages that somebody was given before the run went on from where they were; of those without a key nobody will
     be from now on. For a message with a key its key's row speaks, which may still name the id: it is the second."""
@@ -259,6 +260,9 @@ async def _given_before(
     lane, numbers = memory.lane(queue, found[0]), found[1]
     keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
     gone = await given(lane, keyed) | await void(lane, numbers.keys() - keyed.keys(), memory.clock.now())
+    if entry.lapses_at <= await wake.index_time_ms(lane):
+        # Their buckets may be gone, and with them what was given out.
+        raise _lapsed(run, entry)
     unfit = {offset: MessageId(lane.number, number) for number, offset in keyed.items() if number not in gone}
     return {numbers[number] for number in gone}, unfit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -42,7 +43,8 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
                 if number >= purged
             ]
             for bucket, group in by_bucket(candidates).items():
-                await _move(memory, lane, bucket, group, target, transfer.DEAD, now)
+                if moving := await _begin(memory, lane, bucket, group, target, transfer.DEAD, now):
+                    await _finish(memory, lane, bucket, moving, now)
     stalled = []
     for number in list(view.moving)[: limits.MOVES]:
         if view.watch(number, _STANDING_STILL, now) >= limits.MOVE_PATIENCE_MS:
@@ -56,38 +58,51 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
 
 async def redrive(memory: Memory, queue: Queue, destination: str | None, most: int) -> int:
     """Moves visible messages of all lanes; how many went."""
-    moved = 0
+    done = Moved()
     for number in queue.read_lanes:
-        if moved < most:
-            lane = memory.lane(queue, number)
-            with begun(moved > 0):
-                moved += await _redrive_lane(memory, queue, lane, destination, most - moved, memory.clock.now())
-    return moved
+        if done.arrived < most:
+            await _redrive_lane(memory, queue, memory.lane(queue, number), destination, most, done)
+    return done.arrived
+
+
+@dataclass
+class Moved:
+    """How far a redrive has come."""
+
+    begun: bool = False
+    arrived: int = 0
 
 
 async def _redrive_lane(
-    memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, now: Moment
-) -> int:
+    memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, done: Moved
+) -> None:
     """Moves visible messages of a lane to the destination, or each to the queue that it came from.
 
     Messages that came from nowhere, or from a queue that is gone, stay where they are and do not count.
     """
+    now = memory.clock.now()
     trusted = memory.clock_is_good(now)
-    found = await peek.visible_candidates(lane, limits.PEEK_MESSAGES if destination is None else most, trusted, True)
-    moved = 0
+    wanted = limits.PEEK_MESSAGES if destination is None else most - done.arrived
+    with begun(done.begun):
+        found = await peek.visible_candidates(lane, wanted, trusted, True)
     for bucket, candidates in by_bucket(found).items():
-        with begun(moved > 0):
+        with begun(done.begun):
             targets = await _by_origin(lane, bucket, candidates) if destination is None else {destination: candidates}
-            for name, group in targets.items():
+        for name, group in targets.items():
+            left = most - done.arrived
+            if left <= 0:
+                return
+            with begun(done.begun):
                 try:
                     target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
                 except (QueueNotFound, InvalidRequest):
                     if destination is not None:
                         raise
                     continue
-                if moved < most:
-                    moved += await _move(memory, lane, bucket, group[: most - moved], target, transfer.MOVED, now)
-    return moved
+                moving = await _begin(memory, lane, bucket, group[:left], target, transfer.MOVED, now)
+            if moving:
+                done.begun = True
+                done.arrived += await _finish(memory, lane, bucket, moving, now)
 
 
 async def _by_origin(lane: Lane, bucket: int, candidates: list[Candidate]) -> dict[str, list[Candidate]]:
@@ -100,19 +115,22 @@ async def _by_origin(lane: Lane, bucket: int, candidates: list[Candidate]) -> di
     return targets
 
 
-async def _move(
+async def _begin(
     memory: Memory, lane: Lane, bucket: int, group: Sequence[Candidate], target: Lane, label: str, now: Moment
-) -> int:
-    fresh = memory.identities.fresh
+) -> list[int]:
+    """Which of them are on their way now."""
     try:
-        moving = await transfer.begin(lane, bucket, group, target, label, fresh())
+        return await transfer.begin(lane, bucket, group, target, label, memory.identities.fresh())
     except (QueueGone, LaneSealed):
         # The target was made again, or has other lanes now. The messages are found again at the next look.
         memory.distrust(target.account, target.queue)
         lane.view.schedule(bucket, now.monotonic_ms)
-        return 0
-    with begun(bool(moving)):
-        return await transfer.resume(lane, bucket, moving, _find(memory, now), fresh(), now) if moving else 0
+        return []
+
+
+async def _finish(memory: Memory, lane: Lane, bucket: int, moving: Sequence[int], now: Moment) -> int:
+    with begun():
+        return await transfer.resume(lane, bucket, moving, _find(memory, now), memory.identities.fresh(), now)
 
 
 async def _dead_letter_lane(memory: Memory, queue: Queue, now: Moment) -> Lane | None:
@@ -131,6 +149,10 @@ def _find(memory: Memory, now: Moment) -> transfer.FindLane:
             memory.distrust(target.account, target.queue)
         try:
             queue = await memory.find_queue(target.account, target.queue, now)
+            if queue.incarnation != target.incarnation:
+                # Ours may be the older: the row knows of a queue that was made again since.
+                memory.distrust(target.account, target.queue)
+                queue = await memory.find_queue(target.account, target.queue, now)
         except QueueNotFound:
             return None
         if queue.incarnation != target.incarnation:

@@ -37,7 +37,7 @@ async def put_reserved(
     placed = put.place(reservation.first, messages, begin_ms)
     outcomes: dict[int, PutOutcome] = {}
     keyed = {
-        index: dedup.Keyed(reservation.lane, item, item.message.key)
+        index: dedup.Keyed(reservation.lane, item, item.message.key, item.enqueued_at)
         for index, item in enumerate(placed)
         if item.message.key is not None
     }

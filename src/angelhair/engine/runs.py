@@ -57,23 +57,30 @@ class Found(NamedTuple):
 
 
 async def put_keyed(
-    memory: Memory, queue: Queue, lane: Lane, lapses_at: int, messages: Sequence[NewMessage], numbers: dict[int, int],
+    memory: Memory, queue: Queue, lane: Lane, lapses_at: int, placed: dict[int, put.Placed], numbers: dict[int, int],
     before: dict[int, MessageId], resuming: bool,
 ) -> Found:
-    """Each is put by its key. One that an earlier try has written is in the queue, too, if its key has lapsed since and
-    stands for another message; unless it was voided there."""
+    """Each is put by its key, with the date of the run: a try that slept would bring that back. One that an earlier try
+    has written is in the queue, too, if its key has lapsed since and stands for another message; unless it was voided
+    there."""
     found = Found(set(), {})
     if not numbers:
         return found
     now_ms = await wake.index_time_ms(lane)
     if lapses_at <= now_ms:
         raise OutcomeUnknown("the run was begun too long ago: what was given out cannot be told any more")
-    # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
-    placed = {number: put.Placed(number, messages[offset], now_ms, lapses_at) for number, offset in numbers.items()}
     standing = await _standing(lane, placed, now_ms) if resuming else {}
     late = {number for number, item in standing.items() if item is None}
+    late |= {number for number, item in placed.items() if number not in standing and put.is_late(lane, item, now_ms)}
+    if resuming:
+        for number in placed.keys() - standing.keys() - late:
+            late |= await put.unwritten_and_old(lane, [number], placed[number].enqueued_at, now_ms)
+    # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
     items = {
-        number: dedup.Keyed(lane, standing.get(number) or placed[number], str(messages[offset].key), before.get(offset))
+        number: dedup.Keyed(
+            lane, standing.get(number) or placed[number], str(placed[number].message.key), now_ms, before.get(offset),
+            resuming,
+        )
         for number, offset in numbers.items()
         if number not in late
     }

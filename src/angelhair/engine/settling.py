@@ -15,10 +15,15 @@ from angelhair.engine.store import Change, ChangeOutcome, Slice, Span, Store, Wr
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
 
 
-async def change_settled(store: Store, changes: Sequence[Change]) -> list[ChangeOutcome]:
-    """Like `store.change`, but repeats what came back unknown; what stays unknown is said to be so."""
+async def change_settled(
+    store: Store, changes: Sequence[Change], unsure: set[int] | None = None
+) -> list[ChangeOutcome]:
+    """Like `store.change`, but repeats what came back unknown; what stays unknown is said to be so. `unsure` is told
+    which were repeated."""
     outcomes = await store.change(changes)
     unknown = [index for index, outcome in enumerate(outcomes) if isinstance(outcome, OutcomeUnknown)]
+    if unsure is not None:
+        unsure.update(unknown)
     for _ in range(limits.SETTLE_ATTEMPTS):
         if not unknown:
             break

@@ -76,6 +76,9 @@ async def begin(
         rows = [_mark(candidate, to, begin_ms) for candidate, to in pending]
         outcome = await change_one(source.store, Change(source.states(bucket), rows, expect_flags=flags))
         if isinstance(outcome, StoreError):
+            if moving:
+                # These are under way; the others are found again.
+                return moving
             raise outcome
         if isinstance(outcome, Applied):
             return moving + [candidate.number for candidate, _ in pending]
@@ -138,13 +141,12 @@ async def _resume_one(
 ) -> bool:
     to, before = state.get("moving_to"), state.get("moving_before")
     moving_at = state.get("moving_at")
-    revision = state.get("revision")
-    assert isinstance(to, str) and isinstance(moving_at, int) and isinstance(revision, int)
+    assert isinstance(to, str) and isinstance(moving_at, int)
     while True:
         target = Target.from_text(to)
         lane = await find(target, False)
         if lane is None or not await _alive(lane):
-            await _give_back(source, bucket, number, to, revision, now)
+            await _give_back(source, bucket, number, state, to, now)
             return False
         if isinstance(before, str) and await _given_before(MessageId.parse(before), target, find, now):
             return await _settle(source, bucket, number, to, target, now)
@@ -160,9 +162,13 @@ async def _resume_one(
         # Its place in the target takes it no more, or with a date that is over: unless it was given out there.
         if await given(lane, [target.number]):
             return await _settle(source, bucket, number, to, target, now)
-        fresh = await _reserved(lane, target, find, f"{attempt}.{number}")
+        try:
+            fresh = await _reserved(lane, target, find, f"{attempt}.{number}")
+        except LaneSealed:
+            # The target lives, and somebody may be given what lies there: it goes on when its lanes stand still.
+            return False
         if fresh is None:
-            await _give_back(source, bucket, number, to, revision, now)
+            await _give_back(source, bucket, number, state, to, now)
             return False
         new, before = fresh.to_text(), str(MessageId(target.lane, target.number))
         values: Values = {"moving_to": new, "moving_at": now_ms, "moving_before": before}
@@ -182,7 +188,8 @@ async def _given_before(before: MessageId, target: Target, find: FindLane, now: 
 
 
 async def _reserved(lane: Lane, target: Target, find: FindLane, attempt: str) -> Target | None:
-    """Another id in the target: in the same lane, or if that takes no more in one that does."""
+    """Another id in the target: in the same lane, or if that takes no more in one that does. None when the target is
+    gone. Raises `LaneSealed`."""
     try:
         return target._replace(number=await put.reserve(lane, 1, attempt))
     except LaneSealed:
@@ -192,7 +199,7 @@ async def _reserved(lane: Lane, target: Target, find: FindLane, attempt: str) ->
     try:
         if opened is not None:
             return target._replace(lane=opened.number, number=await put.reserve(opened, 1, attempt))
-    except (LaneSealed, QueueGone):
+    except QueueGone:
         pass
     return None
 
@@ -212,9 +219,13 @@ async def _alive(lane: Lane) -> bool:
     return True
 
 
-async def _give_back(source: Lane, bucket: int, number: int, to: str, revision: int, now: Moment) -> None:
-    """The target is gone: the message is visible again where it was."""
+async def _give_back(source: Lane, bucket: int, number: int, state: Values, to: str, now: Moment) -> None:
+    """The target is gone: the message is visible again where it was. The receipts that its move has killed stay dead,
+    those included that are on their way: they are of an earlier delivery."""
+    revision, delivery = state.get("revision"), state.get("delivery")
+    assert isinstance(revision, int)
     values: Values = {
+        "delivery": delivery + 1 if isinstance(delivery, int) and delivery else 0,
         "settled": None,
         "moving_to": None,
         "moving_at": None,

@@ -10,7 +10,7 @@ PUTS = (
         "R1",
         (
             Patch("bucketed.put._confirm", "if bucket < marks.floor:", "if False:"),
-            Patch("bucketed.put._confirm", "elif bucket >= marks.final:", "elif True:"),
+            Patch("bucketed.put._confirm", "if bucket >= marks.final:", "if True:"),
         ),
         ("total_queue", "drains"),
     ),

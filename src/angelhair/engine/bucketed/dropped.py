@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from angelhair.engine.bucketed.lane import Lane, QueueGone, pointer_marks
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span
+from angelhair.errors import StoreError
 
 
 async def sweep_dropped(lane: Lane, buckets: Iterable[int]) -> None:
@@ -16,6 +17,13 @@ async def sweep_dropped(lane: Lane, buckets: Iterable[int]) -> None:
         floor = pointer_marks(pointers).floor
     except QueueGone:
         return
-    below = [bucket for bucket in buckets if bucket < floor]
-    await lane.store.drop([lane.bodies(bucket) for bucket in below])
-    await lane.store.drop([lane.states(bucket) for bucket in below])
+    await drop_again(lane, [bucket for bucket in buckets if bucket < floor])
+
+
+async def drop_again(lane: Lane, buckets: Sequence[int]) -> None:
+    """Of buckets below the floor. If it fails they stay as they are, which harms nobody."""
+    try:
+        await lane.store.drop([lane.bodies(bucket) for bucket in buckets])
+        await lane.store.drop([lane.states(bucket) for bucket in buckets])
+    except StoreError:
+        pass

@@ -8,20 +8,28 @@ the two comes too late, and knows.
 First the row that speaks for the message (its key's, the ledger's, that of the source) names the new id, and the old
 one as `before`; then that one is voided; then the message is written at the new one. Whoever goes on does the same. So
 an id that such a row names is never void, and who slept over it does not get his own word into the row any more.
+
+Rows of keys lapse. Whoever decided to void an id while the key's row said so may sleep until the row is gone, and
+others put there again. So he looks at the row between reading the states and voiding; and who puts at an id that an
+earlier row may have named holds it before he commits, which changes what the other has read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from angelhair import limits
 from angelhair.clock import Moment
+from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.dropped import sweep_dropped
 from angelhair.engine.bucketed.examine import VOID
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Change, Refused, RowChange, Slice, Span, Values
 from angelhair.errors import StoreError, Unavailable
+
+Still = Callable[[], Awaitable[bool]]
+"""Whether the row that speaks for the messages still says that they have gone on."""
 
 
 async def given(lane: Lane, numbers: Iterable[int]) -> set[int]:
@@ -42,19 +50,27 @@ async def voided(lane: Lane, numbers: Iterable[int]) -> set[int]:
     return found
 
 
-async def void(lane: Lane, numbers: Iterable[int], now: Moment) -> set[int]:
-    """Sees to it that nobody will be given these; returns those for which it is too late."""
+class SpokenFor(Exception):
+    """The row that spoke for the messages says something else by now: they are not ours to void."""
+
+
+async def void(lane: Lane, numbers: Iterable[int], now: Moment, still: Still | None = None) -> set[int]:
+    """Sees to it that nobody will be given these; returns those for which it is too late. Raises `SpokenFor`.
+
+    `still`: for who goes by a row that may lapse."""
     by_bucket = lane.by_bucket(numbers)
     found: set[int] = set()
     for (bucket, inside), part in zip(by_bucket.items(), await _states(lane, by_bucket), strict=True):
         if part.flags.get("finished") is None:
-            part = await _voided(lane, bucket, sorted(inside), part, now)
+            part = await _voided(lane, bucket, sorted(inside), part, now, still)
         found.update(int(row.key) for row in part.rows if row.key in inside and _is_given(row.values))
     await sweep_dropped(lane, by_bucket)
     return found
 
 
-async def _voided(lane: Lane, bucket: int, numbers: Sequence[int], states: Slice, now: Moment) -> Slice:
+async def _voided(
+    lane: Lane, bucket: int, numbers: Sequence[int], states: Slice, now: Moment, still: Still | None
+) -> Slice:
     """The states as they are when each of the ids is void, or was given, or the bucket is finished."""
     for begin in range(0, len(numbers), limits.CHANGE_ROWS):
         some = numbers[begin : begin + limits.CHANGE_ROWS]
@@ -63,6 +79,8 @@ async def _voided(lane: Lane, bucket: int, numbers: Sequence[int], states: Slice
             rows = [_voiding(number, known.get(number, {}), now) for number in some if _is_open(known.get(number, {}))]
             if not rows or states.flags.get("finished") is not None:
                 break
+            if still is not None and not await still():
+                raise SpokenFor
             outcome = await change_one(lane.store, Change(lane.states(bucket), rows, expect_flags={"finished": None}))
             if isinstance(outcome, StoreError):
                 raise outcome
@@ -72,6 +90,33 @@ async def _voided(lane: Lane, bucket: int, numbers: Sequence[int], states: Slice
         else:
             raise Unavailable("too many servers change these messages at once")
     return states
+
+
+async def hold(lane: Lane, number: int, visible_at: int, delay: int, now: Moment) -> bool:
+    """Sees to it that nobody voids this message any more who decided to before now. False when it is void, or its
+    bucket finished, and it was given to nobody."""
+    bucket = lane.bucket_of(number)
+    await wake.arm(lane, [(0, bucket), *([(delay, bucket)] if delay else [])])
+    for _ in range(limits.ACK_ROUNDS):
+        (found,) = await _states(lane, {bucket: {number}})
+        state: Values = found.rows[0].values if found.rows else {}
+        if _is_given(state):
+            return True
+        if not _is_open(state) or found.flags.get("finished") is not None:
+            return False
+        revision = state.get("revision")
+        expect: Values = {name: state.get(name) for name in ("delivery", "revision", "settled")}
+        values: Values = {"delivery": 0, "revision": 0, "visible_at": visible_at, "duration": delay}
+        if isinstance(revision, int):
+            values = {"revision": revision + 1}
+        change = Change(lane.states(bucket), [RowChange(number, expect, values)], expect_flags={"finished": None})
+        outcome = await change_one(lane.store, change)
+        if isinstance(outcome, StoreError):
+            raise outcome
+        if not isinstance(outcome, Refused):
+            lane.view.schedule(bucket, now.monotonic_ms)
+            return True
+    raise Unavailable("too many servers change this message at once")
 
 
 def _voiding(number: int, state: Values, now: Moment) -> RowChange:
@@ -84,7 +129,7 @@ def _voiding(number: int, state: Values, now: Moment) -> RowChange:
 
 
 def _is_open(state: Values) -> bool:
-    return not state.get("delivery") and state.get("settled") is None
+    return not state.get("delivery") and state.get("settled") is None and state.get("erased_at") is None
 
 
 def _is_given(state: Values) -> bool:
@@ -92,7 +137,7 @@ def _is_given(state: Values) -> bool:
 
 
 async def _states(lane: Lane, by_bucket: dict[int, set[int]]) -> list[Slice]:
-    columns = ("delivery", "revision", "settled")
+    columns = ("delivery", "revision", "settled", "erased_at")
     return await read_surely(
         lane.store,
         [Span(lane.states(bucket), min(inside), max(inside), None, columns) for bucket, inside in by_bucket.items()],

@@ -20,6 +20,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
+from angelhair.engine.bucketed.dropped import drop_again
 from angelhair.engine.bucketed.erase import overwrite_erased
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone, pointer_marks
 from angelhair.engine.settling import change_one, read_surely, write_through
@@ -252,15 +253,17 @@ async def _confirm(
             outcomes.update((item.number, OutcomeUnknown(str(error))) for item in items)
         return []
     for bucket, arrivals in arrived.items():
+        if bucket < marks.floor:
+            await drop_again(lane, [bucket])
+            again.extend(arrivals)
+            continue
         items = [item for item in arrivals if item.number >= marks.purged and not is_late(lane, item, now_ms)]
         if len(items) < len(arrivals):
             kept = {item.number for item in items}
             again.extend(item for item in arrivals if item.number not in kept)
         if not items:
             continue
-        if bucket < marks.floor:
-            again.extend(items)
-        elif bucket >= marks.final:
+        if bucket >= marks.final:
             outcomes.update((item.number, MessageId(lane.number, item.number)) for item in items)
         else:
             again.extend(await _admit_own(lane, bucket, items, outcomes, now))
@@ -276,6 +279,7 @@ async def _admit_own(
         # `final` may have been set again after the drop, by a worker that slept: the floor tells.
         (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
         if bucket < pointer_marks(pointers).floor:
+            await drop_again(lane, [bucket])
             return items
     except QueueGone:
         return items
@@ -343,6 +347,10 @@ def _row(lane: Lane, item: Placed) -> Row:
         # Of a run: whoever writes this row writes the same.
         values["keyed"] = item.lapses_at
     return Row(item.number, values)
+
+
+def delay_of(lane: Lane, item: Placed) -> int:
+    return _delay(lane.settings, item.message)
 
 
 def is_plain(settings: QueueSettings, message: NewMessage) -> bool:

@@ -58,13 +58,16 @@ def read(
     buckets = iter(run.buckets(bucket_size))
     asked = deque(ask_for(bucket) for bucket in islice(buckets, BUCKETS_AHEAD))
     while asked:
-        bucket, bodies, states = asked.popleft()
-        batch = _rows(bodies, body_names)
-        if states is not None:
-            batch = joined(batch, _rows(states, ("number", *state_names)), names)
+        bucket, *answers = asked.popleft()
+        found = [answer.result().all() for answer in answers if answer is not None]
+        # Only now that all rows are here, and answered while they are turned into Arrow.
+        floor_asked = ask(session, MARK, (pointers, "floor"))
         for following in islice(buckets, 1):
             asked.append(ask_for(following))
-        floor = _mark(session, pointers, "floor")
+        batch = _arrow(found[0], body_names)
+        if state_names:
+            batch = joined(batch, _arrow(found[1], ("number", *state_names)), names)
+        floor = _value(floor_asked)
         if bucket < floor:
             lost(floor)
         elif batch.num_rows:
@@ -82,8 +85,9 @@ def _select(table: str, names: Sequence[str]) -> str:
     return f"SELECT {', '.join(columns)} FROM {table} WHERE partition = ? AND key >= ? AND key < ?"
 
 
-def _rows(answer: ResponseFuture, names: Sequence[str]) -> pa.RecordBatch:
-    rows = [row for row in answer.result() if row[0] is not None]
+def _arrow(found: Sequence[tuple[Any, ...]], names: Sequence[str]) -> pa.RecordBatch:
+    # A partition with flags and without rows answers with one row that has no key.
+    rows = [] if len(found) == 1 and found[0][0] is None else found
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     schema = pa.schema([RAW.field(name) for name in names])
     arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
@@ -95,7 +99,11 @@ def purged_below(place: Place, incarnation: str, lane: int) -> int:
 
 
 def _mark(session: Session, partition: str, name: str) -> int:
-    row = session.execute(_prepared(session, MARK), (partition, name), execution_profile=READ).one()
+    return _value(ask(session, MARK, (partition, name)))
+
+
+def _value(answer: ResponseFuture) -> int:
+    row = answer.result().one()
     return 0 if row is None or row[0] is None else int(row[0])
 
 
