@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 
 from angelhair.engine import ledger
-from angelhair.engine.ledger import Run
-from angelhair.engine.runs import Bodies
-from angelhair.engine.schema import BODIES, LEDGER, POINTERS, SEQUENCES, STATES
-from angelhair.engine.store import Table, Write
+from angelhair.engine.schema import BODIES, LEDGER
+from angelhair.engine.store import Write
 from angelhair.errors import InvalidRequest, StoreError, StoreRefused
 from angelhair.model import NewMessage
-from tests.faults import LOSE_ANSWER, NEVER_SENT, UNAVAILABLE
-from tests.queues import DAY, HOUR, MINUTE, SECOND, Server, World
+from tests.faults import NEVER_SENT
+from tests.queues import DAY, HOUR, MINUTE, SECOND, World
+from tests.runs import ALWAYS, SETTINGS, all_of, messages, put, run_of, way
 
-ALWAYS = 1_000
-SETTINGS: dict[str, Any] = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": 0}
-
-
-@pytest.fixture(params=["one by one", "in columns"], autouse=True)
-def _way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is nothing but its body goes a shorter way; the promises are the same."""
-    monkeypatch.setattr(sys.modules[__name__], "in_columns", request.param == "in columns")
-
-
-in_columns = False
-
-
-def messages(count: int) -> Sequence[NewMessage]:
-    batch = [NewMessage(b"m%d" % number) for number in range(count)]
-    return Bodies([message.body for message in batch]) if in_columns else batch
-
-
-def run_of(batch: Sequence[NewMessage], writer: str = "task", window_ms: int = DAY) -> Run:
-    return Run(writer, 0, len(batch), "".join(message.body.decode() for message in batch), window_ms)
-
-
-async def put(server: Server, run: Run, batch: Sequence[NewMessage]) -> bool:
-    """Whether there was anything left to do."""
-    begun = await server.engine.begin_run(server.world.account, "orders", run)
-    if begun is None:
-        return False
-    await server.engine.finish_run(begun, batch)
-    return True
-
-
-async def all_of(world: World, server: Server) -> Counter[bytes]:
-    """Every message that comes, until repair has looked into every bucket."""
-    got: Counter[bytes] = Counter()
-    for _ in range(4):
-        got.update(delivery.body for delivery in await server.drain("orders"))
-        await world.work("orders", 30 * SECOND, [server])
-    return got
+__all__ = ["way"]
 
 
 async def test_r10_a_run_is_there_once_however_often_it_is_put(world: World) -> None:
@@ -69,34 +26,6 @@ async def test_r10_a_run_is_there_once_however_often_it_is_put(world: World) -> 
     assert await put(second, run_of(batch, "another task"), batch)
     assert await all_of(world, first) == {message.body: 2 for message in batch}
     assert not await put(first, run_of(batch), batch)
-
-
-ENDS = [("read", table, UNAVAILABLE) for table in (LEDGER, POINTERS, STATES)] + [
-    (verb, table, happening)
-    for verb, table in (("change", SEQUENCES), ("change", LEDGER), ("write", BODIES))
-    for happening in (LOSE_ANSWER, NEVER_SENT, UNAVAILABLE)
-]
-
-
-@pytest.mark.parametrize(("verb", "table", "happening"), ENDS)
-async def test_r10_a_try_that_ends_anywhere_is_repeated(
-    world: World, verb: str, table: Table, happening: str
-) -> None:
-    """Naive: remember at the end that it was put. Between the messages and that, a try ends, and all come twice."""
-    failing, other = world.server(), world.server()
-    await other.create("orders", **SETTINGS)
-    batch = messages(10)
-    if table is STATES:
-        # Only who goes on with another's run looks at states.
-        assert await failing.engine.begin_run(world.account, "orders", run_of(batch)) is not None
-    failing.store.next(verb, table, happening, times=ALWAYS)
-    with pytest.raises(StoreError):
-        await put(failing, run_of(batch), batch)
-    got = await all_of(world, other)
-    await put(other, run_of(batch), batch)
-    got += await all_of(world, other)
-    assert got == {message.body: 1 for message in batch}
-    assert not await put(other, run_of(batch), batch)
 
 
 async def test_r10_the_last_word_of_a_try_is_lost(world: World) -> None:
