@@ -165,7 +165,7 @@ async def _one_round(
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
-            elif isinstance(one.answer, MessageId) and one.reused and not await _held(one, now):
+            elif isinstance(one.answer, MessageId) and one.reused and not await hold(one.lane, one.number):
                 one.answer = None
                 unfit.append(one)
     for one in unfit:
@@ -199,12 +199,6 @@ async def _gone_on(one: _Try, lane: Lane, now: Moment) -> bool:
         one.answer = OutcomeUnknown("the key lapsed while its message was being put")
         return False
     return True
-
-
-async def _held(one: _Try, now: Moment) -> bool:
-    placed = one.placed
-    delay_ms = put.delay_of(one.lane, placed)
-    return await hold(one.lane, placed.number, placed.enqueued_at + delay_ms, delay_ms, now)
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:

@@ -17,10 +17,10 @@ earlier row may have named holds it before he commits, which changes what the ot
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypedDict
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.dropped import sweep_dropped
 from angelhair.engine.bucketed.examine import VOID
 from angelhair.engine.bucketed.lane import Lane
@@ -81,10 +81,12 @@ async def _voided(
                 break
             if still is not None and not await still():
                 raise SpokenFor
-            outcome = await change_one(lane.store, Change(lane.states(bucket), rows, expect_flags={"finished": None}))
+            change = Change(lane.states(bucket), rows, **_one_more(states.flags))
+            outcome = await change_one(lane.store, change)
             if isinstance(outcome, StoreError):
                 raise outcome
             if not isinstance(outcome, Refused):
+                states = states._replace(flags={**states.flags, **change.set_flags})
                 break
             (states,) = await _states(lane, {bucket: set(numbers)})
         else:
@@ -92,11 +94,10 @@ async def _voided(
     return states
 
 
-async def hold(lane: Lane, number: int, visible_at: int, delay: int, now: Moment) -> bool:
+async def hold(lane: Lane, number: int) -> bool:
     """Sees to it that nobody voids this message any more who decided to before now. False when it is void, or its
     bucket finished, and it was given to nobody."""
     bucket = lane.bucket_of(number)
-    await wake.arm(lane, [(0, bucket), *([(delay, bucket)] if delay else [])])
     for _ in range(limits.ACK_ROUNDS):
         (found,) = await _states(lane, {bucket: {number}})
         state: Values = found.rows[0].values if found.rows else {}
@@ -104,19 +105,28 @@ async def hold(lane: Lane, number: int, visible_at: int, delay: int, now: Moment
             return True
         if not _is_open(state) or found.flags.get("finished") is not None:
             return False
-        revision = state.get("revision")
-        expect: Values = {name: state.get(name) for name in ("delivery", "revision", "settled")}
-        values: Values = {"delivery": 0, "revision": 0, "visible_at": visible_at, "duration": delay}
-        if isinstance(revision, int):
-            values = {"revision": revision + 1}
-        change = Change(lane.states(bucket), [RowChange(number, expect, values)], expect_flags={"finished": None})
-        outcome = await change_one(lane.store, change)
+        outcome = await change_one(lane.store, Change(lane.states(bucket), **_one_more(found.flags)))
         if isinstance(outcome, StoreError):
             raise outcome
         if not isinstance(outcome, Refused):
-            lane.view.schedule(bucket, now.monotonic_ms)
+            await sweep_dropped(lane, [bucket])
             return True
-    raise Unavailable("too many servers change this message at once")
+    raise Unavailable("too many servers change this bucket at once")
+
+
+class _OneMore(TypedDict):
+    expect_flags: Values
+    set_flags: Values
+
+
+def _one_more(flags: Values) -> _OneMore:
+    """Who voids and who holds, in one bucket, come one after the other, and the later knows of the earlier: both raise
+    the flag that admissions raise."""
+    admitted = flags.get("admitted")
+    return {
+        "expect_flags": {"finished": None, "admitted": admitted},
+        "set_flags": {"admitted": (admitted if isinstance(admitted, int) else 0) + 1},
+    }
 
 
 def _voiding(number: int, state: Values, now: Moment) -> RowChange:

@@ -349,10 +349,6 @@ def _row(lane: Lane, item: Placed) -> Row:
     return Row(item.number, values)
 
 
-def delay_of(lane: Lane, item: Placed) -> int:
-    return _delay(lane.settings, item.message)
-
-
 def is_plain(settings: QueueSettings, message: NewMessage) -> bool:
     """Neither delayed nor with a key: there is nothing to be done for it but to write it."""
     return message.key is None and not _delay(settings, message)
