@@ -7,7 +7,7 @@ from typing import NamedTuple, overload
 
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.given import given, voided
+from angelhair.engine.bucketed.given import given, hold, voided
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
@@ -73,8 +73,9 @@ async def put_keyed(
     late = {number for number, item in standing.items() if item is None}
     late |= {number for number, item in placed.items() if number not in standing and put.is_late(lane, item, now_ms)}
     if resuming:
-        for number in placed.keys() - standing.keys() - late:
-            late |= await put.unwritten_and_old(lane, [number], placed[number].enqueued_at, now_ms)
+        # All of an entry have one date.
+        date = max(item.enqueued_at for item in placed.values())
+        late |= await put.unwritten_and_old(lane, sorted(placed.keys() - standing.keys()), date, now_ms)
     # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
     items = {
         number: dedup.Keyed(
@@ -98,6 +99,8 @@ async def put_keyed(
             del there[number]
         written = await put.write(lane, list(there.values()), memory.clock.now()) if there else put.Written({}, [])
         unfit = {*late, *(item.number for item in written.again)}
+        # Their keys have lapsed: who decided before that to void them must not come after us.
+        unfit.update([number for number in sorted(there) if number not in unfit and not await hold(lane, number)])
         unfit -= await given(lane, unfit) if unfit else set()
     except (QueueGone, LaneSealed, QueueNotFound) as error:
         memory.distrust(queue.account, queue.name)

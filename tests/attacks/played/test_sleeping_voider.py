@@ -25,7 +25,7 @@ import asyncio
 import pytest
 
 from angelhair.engine.ledger import Run
-from angelhair.engine.schema import BODIES, STATES
+from angelhair.engine.schema import BODIES, KEYS, STATES
 from angelhair.errors import StoreError
 from angelhair.model import NewMessage
 from tests.attacks.played.tools import all_of
@@ -68,3 +68,42 @@ async def test_a1_run_committed_then_voided(world: World) -> None:
     sleeper.store.heal()
     got = await all_of(world, world.server())
     assert got == [b"m"], (said, got)
+
+
+async def test_a1_run_that_stands_beside_its_key_then_voided(world: World) -> None:
+    """The first try wrote its message late, after Q had decided, and died; its key has lapsed and stands for another
+    message. The run is tried again: its message is in the queue as it stands. Then Q wakes up."""
+    first, sleeper, third = world.server(), world.server(), world.server()
+    await first.create("orders", retention_ms=10 * MINUTE, **SETTINGS)
+    run, batch = Run("task", 0, 1, "digest", DAY), [NewMessage(b"m", key="k")]
+    reached, go = asyncio.Event(), asyncio.Event()
+
+    async def sleep() -> None:
+        reached.set()
+        await go.wait()
+
+    def voiding(change) -> bool:
+        return any((row.values or {}).get("settled") == "void" for row in change.rows)
+
+    async def decide() -> None:
+        world.wait(5 * MINUTE + SECOND)
+        sleeper.store.next("change", STATES, sleep, when=voiding)
+        tasks.append(asyncio.create_task(sleeper.put_outcomes("orders", [NewMessage(b"m", key="k")])))
+        await asyncio.wait_for(reached.wait(), 10)
+        first.store.next("change", KEYS, NEVER_SENT, times=1000)
+
+    tasks: list[asyncio.Task] = []
+    first.store.next("write", BODIES, decide)
+    begun = await first.engine.begin_run(world.account, "orders", run)
+    with pytest.raises(StoreError):
+        await first.engine.finish_run(begun, batch)
+    world.wait(2 * MINUTE)
+    await third.put("orders", b"another", key="k")
+    again = await third.engine.begin_run(world.account, "orders", run)
+    assert again is not None
+    assert await third.engine.finish_run(again, batch) == set()
+    sleeper.store.next("write", BODIES, NEVER_SENT, times=1000)
+    go.set()
+    await tasks[0]
+    sleeper.store.heal()
+    assert sorted(await all_of(world, world.server())) == [b"another", b"m"]
