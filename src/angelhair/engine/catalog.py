@@ -127,6 +127,7 @@ async def lives(store: Store, queue: Queue) -> bool:
 
 async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Moment) -> Queue:
     """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11)."""
+    unsure: set[int] = set()
     for _ in range(limits.PUT_ROUNDS):
         settings = queue.settings.changed(changes)
         lanes = dict(queue.lanes)
@@ -142,13 +143,14 @@ async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Mo
                 continue
             lanes.update(dict.fromkeys(new, OPEN))
         lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
-        changed = await replace_queue(store, queue, settings, lanes, made, now)
+        changed = await replace_queue(store, queue, settings, lanes, made, now, unsure)
         if changed is not None:
             with begun():
                 await _seal(store, changed)
             return changed
         queue = await _again(store, queue)
-    raise Unavailable("the queue's settings are being changed by others all the time")
+    with begun(bool(unsure)):
+        raise Unavailable("the queue's settings are being changed by others all the time")
 
 
 async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
@@ -156,17 +158,19 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
     queue = await load(store, account, name)
     if queue is None:
         raise QueueNotFound(account, name)
+    unsure: set[int] = set()
+    marked = False
     for _ in range(limits.PUT_ROUNDS):
         if queue.status == DELETING:
             break
-        await _dig_grave(store, queue, now)
+        await _dig_grave(store, queue, now.wall_ms)
         row = RowChange(
             name, {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}, {"status": DELETING}
         )
-        outcome = await change_one(store, Change(places.account_queues(account), [row]))
+        (outcome,) = await change_settled(store, [Change(places.account_queues(account), [row])], unsure)
         if isinstance(outcome, StoreError):
             raise outcome
-        if isinstance(outcome, Applied):
+        if marked := isinstance(outcome, Applied):
             break
         # What refused us may have been our own first attempt.
         with begun():
@@ -174,8 +178,9 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
         if again is None or again.incarnation != queue.incarnation:
             return queue
         queue = again
-    else:
-        raise Unavailable("the queue is being changed by others all the time")
+    if not marked and queue.status != DELETING:
+        with begun(bool(unsure)):
+            raise Unavailable("the queue is being changed by others all the time")
     with begun():
         await finish_deleting(store, queue)
     return queue
@@ -183,6 +188,8 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
 
 async def finish_deleting(store: Store, queue: Queue) -> None:
     """Anyone may go on with a deletion that its server did not live to finish."""
+    # Once more: whoever marked it may have slept since, and its grave been taken for one that nobody needs.
+    await _dig_grave(store, queue, await store.time_ms())
     changes = [
         Change(
             places.sequence(queue.incarnation, lane),
@@ -196,14 +203,14 @@ async def finish_deleting(store: Store, queue: Queue) -> None:
     expect_decided(await change_one(store, Change(places.account_queues(queue.account), [row])))
 
 
-async def _dig_grave(store: Store, queue: Queue, now: Moment) -> None:
+async def _dig_grave(store: Store, queue: Queue, now_ms: int) -> None:
     """Before anything is deleted it is written down what will have to be dropped."""
     values: Values = {
         "account": queue.account,
         "name": queue.name,
         "lanes": json.dumps(list(range(queue.lanes_made))),
         "bucket_size": queue.settings.bucket_size,
-        "buried_at": now.wall_ms,
+        "buried_at": now_ms,
     }
     expect_decided(await change_one(store, Change(places.GRAVEYARD, [RowChange(queue.incarnation, {}, values)])))
 
@@ -274,9 +281,11 @@ async def _seal(store: Store, queue: Queue) -> None:
 
 
 async def replace_queue(
-    store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], lanes_made: int, now: Moment
+    store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], lanes_made: int, now: Moment,
+    unsure: set[int] | None = None,
 ) -> Queue | None:
-    """The queue with new settings and lanes; None when somebody else changed it first."""
+    """The queue with new settings and lanes; None when somebody else changed it first, or perhaps after us: `unsure` is
+    not empty then."""
     changed = Queue(
         queue.account,
         queue.name,
@@ -291,7 +300,7 @@ async def replace_queue(
     )
     expect: Values = {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}
     row = RowChange(queue.name, expect, _values_of(changed))
-    outcome = await change_one(store, Change(places.account_queues(queue.account), [row]))
+    (outcome,) = await change_settled(store, [Change(places.account_queues(queue.account), [row])], unsure)
     if isinstance(outcome, StoreError):
         raise outcome
     if isinstance(outcome, Applied):

@@ -3,8 +3,9 @@
 A key's row goes `pending(id)` → `committed(id)`. Whoever finds it pending writes the message at that same id before
 it answers, so it does not matter who died in between. Keys lie in partitions by their hash, never by time.
 
-An id is an answer only when the key's row was seen to name it. Rows lapse: if that happens while a put sleeps, nobody
-can say any more what became of its message, and it is told so.
+An id is an answer only when the key's row was committed with it. A committed row lapses when the window is over. One
+that is pending is there for much longer than any put may sleep: it says what its id has gone on from, and as long as
+that is not void nobody may forget it. When its window is over, the next put with the key voids that and takes the row.
 
 Many at a time, in rounds: all keys in one call of the store, then all bodies of a lane in one, then all commits. Most
 are done in the first round; those that met somebody else's pending key, or a finished bucket, go another.
@@ -21,7 +22,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.given import SpokenFor, given, hold, void, voided
+from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, RowChange, Span, Value, Values
@@ -39,16 +40,20 @@ class Keyed(NamedTuple):
     key: str
     asked_at: int
     """From when on its key counts."""
-    instead_of: MessageId | None = None
+    instead_of: Unfit | None = None
     """An id that its key may still name, and that takes it no more."""
-    reused: bool = False
-    """An earlier row of its key may have named the id."""
+
+    @property
+    def goes_on_from(self) -> MessageId | None:
+        return None if self.instead_of is None else self.instead_of.id
 
 
 class Unfit(NamedTuple):
     """The key names this id, which was given to nobody and never will be: it needs another one."""
 
     id: MessageId
+    told_until: int
+    """Until when its bucket is kept, and can tell whether it was given out."""
 
 
 @dataclass(slots=True)
@@ -64,9 +69,11 @@ class _Try:
     before: MessageId | None
     """What the key has gone on from: void, or else that is the message."""
     told_until: int
-    """Until when `before` can tell whether it was given out; the row lapses then, unless it is committed."""
-    reused: bool
-    """An earlier row of the key may have named the id, and somebody may be about to void it."""
+    """Until when the bucket of the id that the row names, or of `before`, can tell what was given out."""
+    taken_over: MessageId | None = None
+    """What a row that is over has gone on from."""
+    repeated: bool = False
+    """The row was sent more than once: a copy may come when all is over."""
     token: str = ""
     resuming: bool = False
     """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
@@ -119,11 +126,10 @@ async def _put_all(
     tries: dict[str, _Try] = {}
     for item in items:
         lapses_at = max(item.placed.lapses_at, item.asked_at + item.lane.settings.dedup_window_ms)
-        expect: dict[str, Value] = {"status": None} if item.instead_of is None else _pending(item.instead_of)
-        one = _Try(
-            item, item.lane, item.placed._replace(lapses_at=lapses_at), expect, item.instead_of,
-            item.placed.lapses_at or lapses_at, item.reused,
-        )
+        expect: dict[str, Value] = {"status": None} if item.instead_of is None else _pending(item.instead_of.id)
+        told_until = lapses_at if item.instead_of is None else item.instead_of.told_until
+        placed = item.placed._replace(lapses_at=lapses_at)
+        one = _Try(item, item.lane, placed, expect, item.goes_on_from, told_until)
         tries.setdefault(item.key, one)
     for round_number in range(limits.PUT_ROUNDS):
         open_tries = [one for one in tries.values() if one.answer is None]
@@ -143,9 +149,13 @@ async def _one_round(
     unsure: set[int] = set()
     outcomes = await change_settled(store, [_change(one, one.expect, PENDING, one.id) for one in tries], unsure)
     for index in unsure:
-        # Others may have found our first attempt, and gone on from it, before the second landed.
-        tries[index].reused = True
+        tries[index].repeated = True
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
+    for one in tries:
+        if one.taken_over is not None:
+            # Before its row is taken: nobody would know any more that it is to be void.
+            await void(lane_of(one.taken_over.lane), [one.taken_over.number], now)
+            one.taken_over = None
     unfit, by_lane = [], dict[int, list[_Try]]()
     for one in ready:
         if one.before is not None and not await _gone_on(one, lane_of(one.before.lane), now):
@@ -165,9 +175,6 @@ async def _one_round(
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
-            elif isinstance(one.answer, MessageId) and one.reused and not await hold(one.lane, one.number):
-                one.answer = None
-                unfit.append(one)
     for one in unfit:
         if await given(one.lane, [one.number]):
             # Before its key was committed; since then its bucket was finished, or the queue purged.
@@ -177,28 +184,15 @@ async def _one_round(
 
 
 async def _gone_on(one: _Try, lane: Lane, now: Moment) -> bool:
-    """Whether it is to be written: what its key has gone on from is void. Else it has its answer, or goes another
-    round."""
+    """Whether it is to be written: what its key has gone on from is void. Else it has its answer."""
     assert one.before is not None
-
-    async def still() -> bool:
-        partition = _change(one, {}, PENDING, one.id).partition
-        (found,) = await read_surely(lane.store, [Span(partition, one.item.key, one.item.key)])
-        named = {"lane": one.lane.number, "id": one.number, "before": str(one.before)}
-        return bool(found.rows) and all(found.rows[0].values.get(name) == value for name, value in named.items())
-
-    try:
-        if await void(lane, [one.before.number], now, still):
-            # Given out before its key went on.
-            one.answer = one.before
-            return False
-    except SpokenFor:
-        return False
-    if await wake.index_time_ms(lane) >= one.told_until:
+    if await void(lane, [one.before.number], now):
+        # Given out before its key went on.
+        one.answer = one.before
+    elif await wake.index_time_ms(lane) >= one.told_until:
         # Its bucket may be gone, and with it what was given out.
-        one.answer = OutcomeUnknown("the key lapsed while its message was being put")
-        return False
-    return True
+        one.answer = OutcomeUnknown("the key was first put too long ago: nobody can tell what became of its message")
+    return one.answer is None
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:
@@ -212,22 +206,26 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
     found = outcome.rows.get(one.item.key, {})
     status, lane, number, expires_at = (found.get(name) for name in ("status", "lane", "id", "expires_at"))
     if not isinstance(lane, int) or not isinstance(number, int):
-        one.expect, one.before = {"status": None}, one.item.instead_of
+        one.expect, one.before = {"status": None}, one.item.goes_on_from
         return False
-    if isinstance(expires_at, int) and expires_at <= one.item.asked_at:
-        # It outlived its window: a copy of an old put's write that landed late. It counts as absent.
-        one.before = one.item.instead_of
+    before = found.get("before")
+    gone_on_from = MessageId.parse(before) if isinstance(before, str) else None
+    own = MessageId(one.item.lane.number, one.item.placed.number)
+    is_over = isinstance(expires_at, int) and expires_at <= one.item.asked_at
+    if is_over and own not in (MessageId(lane, number), gone_on_from):
+        # Its window is over: it counts as absent. What names our own id is ours, however old it is.
+        one.before, one.taken_over = one.item.goes_on_from, gone_on_from if status == PENDING else None
         one.expect = {"status": status, "lane": lane, "id": number, "attempt": found.get("attempt")}
         return False
     if status == COMMITTED:
         one.answer = MessageId(lane, number)
         return False
-    one.resuming = one.reused = True
+    one.resuming = True
     one.lane, one.token = lane_of(lane), str(found.get("attempt"))
-    before = found.get("before")
-    one.before = MessageId.parse(before) if isinstance(before, str) else None
+    one.before = gone_on_from
     if isinstance(expires_at, int):
-        one.told_until = expires_at
+        # Our own id has its bucket for as long as we asked for.
+        one.told_until = max(expires_at, one.item.placed.lapses_at) if gone_on_from == own else expires_at
     begun_at, kept_until = found.get("enqueued_at"), found.get("kept_until")
     lapses = [moment for moment in (one.placed.lapses_at, expires_at, kept_until) if isinstance(moment, int)]
     one.placed = one.placed._replace(
@@ -244,7 +242,7 @@ async def _commit(tries: Sequence[_Try]) -> None:
     for _ in range(limits.SETTLE_ATTEMPTS):
         if not tries:
             return
-        # The very row that we know of: one that was made after it had lapsed may be about to be moved on.
+        # The very row that we know of.
         changes = [
             _change(one, {**_pending(one.id), "attempt": one.token}, COMMITTED, one.answer)
             for one in tries
@@ -258,6 +256,11 @@ async def _commit(tries: Sequence[_Try]) -> None:
                     one.answer = OutcomeUnknown("the key lapsed while its message was being put")
                 elif (row.get("status"), row.get("lane"), row.get("id")) != (COMMITTED, *one.answer):
                     one.answer = None
+        for one in tries:
+            if one.repeated and isinstance(one.answer, MessageId):
+                # What was committed may be a late copy of a row that others have gone on from, and that lapsed since.
+                if await wake.index_time_ms(one.lane) >= one.item.asked_at + one.item.lane.settings.dedup_window_ms:
+                    one.answer = OutcomeUnknown("the key lapsed while its message was being put")
         tries = [one for one, outcome in zip(tries, outcomes, strict=True) if isinstance(outcome, StoreError)]
     for one in tries:
         one.answer = OutcomeUnknown("the key's row could not be committed")
@@ -276,7 +279,7 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None
     fresh = await reserve_again(len(tries))
     now_ms = await wake.index_time_ms(fresh.lane)
     for offset, one in enumerate(tries):
-        one.lane, one.reused = fresh.lane, False
+        one.lane = fresh.lane
         one.placed = put.dated(one.placed, now_ms, fresh.lane.settings)._replace(number=fresh.first + offset)
 
 
@@ -284,11 +287,10 @@ async def _stay(one: _Try) -> None:
     """If the id that takes nothing more was another's, the key goes on to the one that was reserved for this one."""
     own = MessageId(one.item.lane.number, one.item.placed.number)
     if one.id == own or await voided(one.item.lane, [own.number]):
-        one.answer = Unfit(one.id)
+        one.answer = Unfit(one.id, one.told_until)
         return
     one.expect, one.before = _pending(one.id), one.id
     one.lane, one.placed = one.item.lane, one.item.placed._replace(lapses_at=one.placed.lapses_at)
-    one.reused = one.item.reused
 
 
 async def as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
@@ -319,9 +321,12 @@ def _pending(named: MessageId) -> dict[str, Value]:
 def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     item = one.item
     digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
-    expires_at = item.asked_at + item.lane.settings.dedup_window_ms
-    if status == PENDING and one.before is not None:
-        expires_at = min(expires_at, one.told_until)
+    window_ms = item.lane.settings.dedup_window_ms
+    expires_at, ttl_seconds = item.asked_at + window_ms, -(-window_ms // 1000)
+    if status == PENDING:
+        ttl_seconds = max(ttl_seconds, limits.LEDGER_SECONDS, -(-(one.placed.lapses_at - item.asked_at) // 1000))
+        if one.before is not None:
+            expires_at = min(expires_at, one.told_until)
     values: Values = {
         "status": status,
         "lane": named.lane,
@@ -335,5 +340,5 @@ def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     return Change(
         places.idempotency_key(item.lane.incarnation, digest),
         [RowChange(item.key, expect, values)],
-        ttl_seconds=max(1, -(-(expires_at - item.asked_at) // 1000)),
+        ttl_seconds=ttl_seconds,
     )

@@ -24,6 +24,7 @@ from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.catalog import Queue
+from angelhair.engine.dedup import Unfit
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import ReserveAgain
 from angelhair.engine.runs import Bodies, doubles_in, key_of, put_keyed
@@ -160,10 +161,11 @@ async def _finish(
             accept(set())
             entry = await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
             if entry.status == COMMITTED:
+                await _in_time(memory, queue, run, entry)
                 return set()
             resuming = True
     known = doubles = doubles_in(messages)
-    unfit: dict[int, MessageId] = {}
+    unfit: dict[int, Unfit] = {}
     for _ in range(limits.PUT_ROUNDS):
         lane = memory.lane(queue, entry.lane)
         numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets) if offset not in doubles}
@@ -187,6 +189,7 @@ async def _finish(
             # Those that are known go along: whoever goes on is to know of them too.
             entry = await _moved_on(memory, queue, run, entry, sorted(rest | found.known), reserve_again)
         if entry.status == COMMITTED:
+            await _in_time(memory, queue, run, entry)
             return known
         # Moved on, by us or by who was faster: it says where to write now.
         resuming = True
@@ -251,7 +254,7 @@ def _placed(lane: Lane, entry: Entry, messages: Sequence[NewMessage], number: in
 
 async def _given_before(
     memory: Memory, queue: Queue, run: Run, entry: Entry, messages: Sequence[NewMessage]
-) -> tuple[set[int], dict[int, MessageId]]:
+) -> tuple[set[int], dict[int, Unfit]]:
     """Messages that somebody was given before the run went on from where they were; of those without a key nobody will
     be from now on. For a message with a key its key's row speaks, which may still name the id: it is the second."""
     found = entry.gone_on_from
@@ -260,10 +263,13 @@ async def _given_before(
     lane, numbers = memory.lane(queue, found[0]), found[1]
     keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
     gone = await given(lane, keyed) | await void(lane, numbers.keys() - keyed.keys(), memory.clock.now())
-    if entry.lapses_at <= await wake.index_time_ms(lane):
-        # Their buckets may be gone, and with them what was given out.
-        raise _lapsed(run, entry)
-    unfit = {offset: MessageId(lane.number, number) for number, offset in keyed.items() if number not in gone}
+    # Their buckets may be gone, and with them what was given out.
+    await _in_time(memory, queue, run, entry)
+    unfit = {
+        offset: Unfit(MessageId(lane.number, number), entry.lapses_at)
+        for number, offset in keyed.items()
+        if number not in gone
+    }
     return {numbers[number] for number in gone}, unfit
 
 
@@ -296,6 +302,12 @@ async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begu
     if entry.lapses_at <= await wake.index_time_ms(memory.lane(queue, entry.lane)):
         raise _lapsed(run, entry)
     return Begun(queue, run, entry, resuming=True)
+
+
+async def _in_time(memory: Memory, queue: Queue, run: Run, entry: Entry) -> None:
+    """After its time nobody can tell what was given out; and long after it the row may be a late copy of the first."""
+    if entry.lapses_at <= await wake.index_time_ms(memory.lane(queue, entry.lane)):
+        raise _lapsed(run, entry)
 
 
 def _lapsed(run: Run, entry: Entry) -> StoreRefused:

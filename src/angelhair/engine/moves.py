@@ -61,7 +61,13 @@ async def redrive(memory: Memory, queue: Queue, destination: str | None, most: i
     done = Moved()
     for number in queue.read_lanes:
         if done.arrived < most:
-            await _redrive_lane(memory, queue, memory.lane(queue, number), destination, most, done)
+            try:
+                await _redrive_lane(memory, queue, memory.lane(queue, number), destination, most, done)
+            except (QueueGone, LaneSealed):
+                if not done.begun:
+                    raise
+                # Deleted meanwhile, or with other lanes now: what went has gone.
+                break
     return done.arrived
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, overload
 
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.given import given, hold, voided
+from angelhair.engine.bucketed.given import given, voided
 from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
@@ -52,13 +52,13 @@ class Found(NamedTuple):
 
     known: set[int]
     """Their key stands for another message."""
-    unfit: dict[int, MessageId]
+    unfit: dict[int, dedup.Unfit]
     """Their key names an id that takes them no more."""
 
 
 async def put_keyed(
     memory: Memory, queue: Queue, lane: Lane, lapses_at: int, placed: dict[int, put.Placed], numbers: dict[int, int],
-    before: dict[int, MessageId], resuming: bool,
+    before: dict[int, dedup.Unfit], resuming: bool,
 ) -> Found:
     """Each is put by its key, with the date of the run: a try that slept would bring that back. One that an earlier try
     has written is in the queue, too, if its key has lapsed since and stands for another message; unless it was voided
@@ -79,8 +79,7 @@ async def put_keyed(
     # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
     items = {
         number: dedup.Keyed(
-            lane, standing.get(number) or placed[number], str(placed[number].message.key), now_ms, before.get(offset),
-            resuming,
+            lane, standing.get(number) or placed[number], str(placed[number].message.key), now_ms, before.get(offset)
         )
         for number, offset in numbers.items()
         if number not in late
@@ -92,15 +91,13 @@ async def put_keyed(
         )
         known = {
             number for (number, item), answer in zip(items.items(), answers, strict=True)
-            if isinstance(answer, MessageId) and answer not in (MessageId(lane.number, number), item.instead_of)
+            if isinstance(answer, MessageId) and answer not in (MessageId(lane.number, number), item.goes_on_from)
         }
         there = {number: item for number in known if (item := standing.get(number)) is not None}
         for number in await voided(lane, there) if there else ():
             del there[number]
         written = await put.write(lane, list(there.values()), memory.clock.now()) if there else put.Written({}, [])
         unfit = {*late, *(item.number for item in written.again)}
-        # Their keys have lapsed: who decided before that to void them must not come after us.
-        unfit.update([number for number in sorted(there) if number not in unfit and not await hold(lane, number)])
         unfit -= await given(lane, unfit) if unfit else set()
     except (QueueGone, LaneSealed, QueueNotFound) as error:
         memory.distrust(queue.account, queue.name)
@@ -108,10 +105,13 @@ async def put_keyed(
     for outcome in [*answers, *written.outcomes.values()]:
         if isinstance(outcome, AngelhairError):
             raise OutcomeUnknown(str(outcome))
-    found.unfit.update((numbers[number], MessageId(lane.number, number)) for number in unfit)
+    # Their buckets are kept for as long as the run can be tried.
+    found.unfit.update(
+        (numbers[number], dedup.Unfit(MessageId(lane.number, number), lapses_at)) for number in unfit
+    )
     for number, answer in zip(items, answers, strict=True):
         if isinstance(answer, dedup.Unfit):
-            found.unfit[numbers[number]] = answer.id
+            found.unfit[numbers[number]] = answer
     found.known.update(numbers[number] for number in known - there.keys())
     return found
 

@@ -220,12 +220,10 @@ async def _alive(lane: Lane) -> bool:
 
 
 async def _give_back(source: Lane, bucket: int, number: int, state: Values, to: str, now: Moment) -> None:
-    """The target is gone: the message is visible again where it was. The receipts that its move has killed stay dead,
-    those included that are on their way: they are of an earlier delivery."""
-    revision, delivery = state.get("revision"), state.get("delivery")
+    """The target is gone: the message is visible again where it was."""
+    revision = state.get("revision")
     assert isinstance(revision, int)
     values: Values = {
-        "delivery": delivery + 1 if isinstance(delivery, int) and delivery else 0,
         "settled": None,
         "moving_to": None,
         "moving_at": None,

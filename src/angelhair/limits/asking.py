@@ -16,7 +16,8 @@ KEY_LENGTH = 512
 """Characters in an idempotency key: a URL fits, a document does not."""
 
 LEDGER_SECONDS = 30 * 86_400
-"""How long it is remembered that a run of messages was put: a stream's last batch comes again when the stream does."""
+"""How long it is remembered that a run of messages was put: a stream's last batch comes again when the stream does. And
+that a put with a key was begun and did not come to its end: longer than any server sleeps."""
 
 BATCH_MESSAGES = 1_000
 """Messages in one request, in either direction."""

@@ -71,8 +71,8 @@ async def test_a1_run_committed_then_voided(world: World) -> None:
 
 
 async def test_a1_run_that_stands_beside_its_key_then_voided(world: World) -> None:
-    """The first try wrote its message late, after Q had decided, and died; its key has lapsed and stands for another
-    message. The run is tried again: its message is in the queue as it stands. Then Q wakes up."""
+    """The first try wrote its message late, after Q had decided, and died; the window is over, and the key stands for
+    another message. The run is tried again: what it says of its message is so, also after Q has woken up."""
     first, sleeper, third = world.server(), world.server(), world.server()
     await first.create("orders", retention_ms=10 * MINUTE, **SETTINGS)
     run, batch = Run("task", 0, 1, "digest", DAY), [NewMessage(b"m", key="k")]
@@ -101,9 +101,10 @@ async def test_a1_run_that_stands_beside_its_key_then_voided(world: World) -> No
     await third.put("orders", b"another", key="k")
     again = await third.engine.begin_run(world.account, "orders", run)
     assert again is not None
-    assert await third.engine.finish_run(again, batch) == set()
+    known = await third.engine.finish_run(again, batch)
     sleeper.store.next("write", BODIES, NEVER_SENT, times=1000)
     go.set()
     await tasks[0]
     sleeper.store.heal()
-    assert sorted(await all_of(world, world.server())) == [b"another", b"m"]
+    got = await all_of(world, world.server())
+    assert sorted(got) == ([b"another"] if known else [b"another", b"m"])

@@ -16,7 +16,7 @@ from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, RowChange, Values
-from angelhair.errors import AngelhairError, MessageGone, StaleReceipt, StoreError, Unavailable
+from angelhair.errors import AngelhairError, MessageGone, OutcomeUnknown, StaleReceipt, StoreError, Unavailable
 
 ACKED = "acked"
 
@@ -26,6 +26,9 @@ AckOutcome = AngelhairError | None
 async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutcome]:
     """An outcome for each receipt; one conditional write per bucket."""
     settled: dict[Receipt, AckOutcome] = {}
+    doubtful: set[Receipt] = set()
+    """Their write is under way, for all that is known. That it was refused since does not end it: a message that was
+    moving may be given back, and be as the write wants it once more."""
     pending: dict[int, set[Receipt]] = {}
     bucket_size = lane.settings.bucket_size
     for bucket, receipts in groupby(sorted(group), lambda receipt: receipt.number // bucket_size):
@@ -37,7 +40,10 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
         changes = [
             Change(lane.states(bucket), _rows(batch, now), expect_flags={"finished": None}) for bucket, batch in batches
         ]
-        for (bucket, batch), outcome in zip(batches, await change_settled(lane.store, changes), strict=True):
+        unsure: set[int] = set()
+        outcomes = await change_settled(lane.store, changes, unsure)
+        doubtful.update(receipt for index in unsure for receipt in batches[index][1])
+        for (bucket, batch), outcome in zip(batches, outcomes, strict=True):
             if isinstance(outcome, Applied):
                 lane.view.count_acked(bucket, len(batch))
                 if len(batch) == len(pending[bucket]):
@@ -58,6 +64,9 @@ async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutc
     if pending:
         contended = Unavailable("too many servers change this bucket at once")
         settled.update(dict.fromkeys(chain(*pending.values()), contended))
+    for receipt in doubtful:
+        if isinstance(said := settled[receipt], Unavailable):
+            settled[receipt] = OutcomeUnknown(str(said))
     return [settled[receipt] for receipt in group]
 
 

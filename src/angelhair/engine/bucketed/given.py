@@ -8,16 +8,11 @@ the two comes too late, and knows.
 First the row that speaks for the message (its key's, the ledger's, that of the source) names the new id, and the old
 one as `before`; then that one is voided; then the message is written at the new one. Whoever goes on does the same. So
 an id that such a row names is never void, and who slept over it does not get his own word into the row any more.
-
-Rows of keys lapse. Whoever decided to void an id while the key's row said so may sleep until the row is gone, and
-others put there again. So he looks at the row between reading the states and voiding; and who puts at an id that an
-earlier row may have named holds it before he commits, which changes what the other has read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypedDict
+from collections.abc import Iterable, Sequence
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -27,9 +22,6 @@ from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Change, Refused, RowChange, Slice, Span, Values
 from angelhair.errors import StoreError, Unavailable
-
-Still = Callable[[], Awaitable[bool]]
-"""Whether the row that speaks for the messages still says that they have gone on."""
 
 
 async def given(lane: Lane, numbers: Iterable[int]) -> set[int]:
@@ -50,27 +42,19 @@ async def voided(lane: Lane, numbers: Iterable[int]) -> set[int]:
     return found
 
 
-class SpokenFor(Exception):
-    """The row that spoke for the messages says something else by now: they are not ours to void."""
-
-
-async def void(lane: Lane, numbers: Iterable[int], now: Moment, still: Still | None = None) -> set[int]:
-    """Sees to it that nobody will be given these; returns those for which it is too late. Raises `SpokenFor`.
-
-    `still`: for who goes by a row that may lapse."""
+async def void(lane: Lane, numbers: Iterable[int], now: Moment) -> set[int]:
+    """Sees to it that nobody will be given these; returns those for which it is too late."""
     by_bucket = lane.by_bucket(numbers)
     found: set[int] = set()
     for (bucket, inside), part in zip(by_bucket.items(), await _states(lane, by_bucket), strict=True):
         if part.flags.get("finished") is None:
-            part = await _voided(lane, bucket, sorted(inside), part, now, still)
+            part = await _voided(lane, bucket, sorted(inside), part, now)
         found.update(int(row.key) for row in part.rows if row.key in inside and _is_given(row.values))
     await sweep_dropped(lane, by_bucket)
     return found
 
 
-async def _voided(
-    lane: Lane, bucket: int, numbers: Sequence[int], states: Slice, now: Moment, still: Still | None
-) -> Slice:
+async def _voided(lane: Lane, bucket: int, numbers: Sequence[int], states: Slice, now: Moment) -> Slice:
     """The states as they are when each of the ids is void, or was given, or the bucket is finished."""
     for begin in range(0, len(numbers), limits.CHANGE_ROWS):
         some = numbers[begin : begin + limits.CHANGE_ROWS]
@@ -79,54 +63,15 @@ async def _voided(
             rows = [_voiding(number, known.get(number, {}), now) for number in some if _is_open(known.get(number, {}))]
             if not rows or states.flags.get("finished") is not None:
                 break
-            if still is not None and not await still():
-                raise SpokenFor
-            change = Change(lane.states(bucket), rows, **_one_more(states.flags))
-            outcome = await change_one(lane.store, change)
+            outcome = await change_one(lane.store, Change(lane.states(bucket), rows, expect_flags={"finished": None}))
             if isinstance(outcome, StoreError):
                 raise outcome
             if not isinstance(outcome, Refused):
-                states = states._replace(flags={**states.flags, **change.set_flags})
                 break
             (states,) = await _states(lane, {bucket: set(numbers)})
         else:
             raise Unavailable("too many servers change these messages at once")
     return states
-
-
-async def hold(lane: Lane, number: int) -> bool:
-    """Sees to it that nobody voids this message any more who decided to before now. False when it is void, or its
-    bucket finished, and it was given to nobody."""
-    bucket = lane.bucket_of(number)
-    for _ in range(limits.ACK_ROUNDS):
-        (found,) = await _states(lane, {bucket: {number}})
-        state: Values = found.rows[0].values if found.rows else {}
-        if _is_given(state):
-            return True
-        if not _is_open(state) or found.flags.get("finished") is not None:
-            return False
-        outcome = await change_one(lane.store, Change(lane.states(bucket), **_one_more(found.flags)))
-        if isinstance(outcome, StoreError):
-            raise outcome
-        if not isinstance(outcome, Refused):
-            await sweep_dropped(lane, [bucket])
-            return True
-    raise Unavailable("too many servers change this bucket at once")
-
-
-class _OneMore(TypedDict):
-    expect_flags: Values
-    set_flags: Values
-
-
-def _one_more(flags: Values) -> _OneMore:
-    """Who voids and who holds, in one bucket, come one after the other, and the later knows of the earlier: both raise
-    the flag that admissions raise."""
-    admitted = flags.get("admitted")
-    return {
-        "expect_flags": {"finished": None, "admitted": admitted},
-        "set_flags": {"admitted": (admitted if isinstance(admitted, int) else 0) + 1},
-    }
 
 
 def _voiding(number: int, state: Values, now: Moment) -> RowChange:

@@ -1,6 +1,6 @@
 """R7: nothing is delivered more often than allowed; what is moved arrives under one id; what is acked is not moved."""
 
-from angelhair.simulation.history import CONFIRMED
+from angelhair.simulation.history import CONFIRMED, Put
 from angelhair.simulation.outcome import Outcome
 
 
@@ -8,20 +8,37 @@ def dead_letters(outcome: Outcome) -> list[str]:
     if outcome.settings.max_deliveries is None:
         return []
     violations = []
+    anew = _put_anew(outcome)
     arrived: dict[tuple[str, str], set[str]] = {}
     for delivery in outcome.history.deliveries:
         if delivery.queue == outcome.queue and delivery.number > outcome.settings.max_deliveries:
             violations.append(f"{delivery.id} was delivered {delivery.number} times")
-        if delivery.queue == outcome.dead_letter_queue:
-            # Ids begin anew when a queue is made again; bodies do not.
+        if delivery.queue == outcome.dead_letter_queue and delivery.body not in anew:
+            # Ids begin anew when a queue is made again; bodies do not, unless they are put again.
             arrived.setdefault((delivery.origin, delivery.body), set()).add(delivery.id)
     violations += [
         f"{body} of {origin} arrived as {sorted(ids)}" for (origin, body), ids in arrived.items() if len(ids) > 1
     ]
-    return violations + _acked_and_moved(outcome)
+    return violations + _acked_and_moved(outcome, anew)
 
 
-def _acked_and_moved(outcome: Outcome) -> list[str]:
+def _put_anew(outcome: Outcome) -> set[str]:
+    """Bodies that were put, and put again after the queue may have been deleted: two messages, perhaps of one id."""
+    deletions = [cleared for cleared in outcome.history.cleared if cleared.deleted]
+    puts: dict[str, list[Put]] = {}
+    for put in outcome.history.puts if deletions else ():
+        puts.setdefault(put.body, []).append(put)
+    return {
+        body
+        for body, tries in puts.items()
+        for cleared in deletions
+        if len(tries) > 1
+        and (cleared.ended_us is None or cleared.ended_us >= min(put.started_us for put in tries))
+        and cleared.started_us <= max(put.started_us for put in tries)
+    }
+
+
+def _acked_and_moved(outcome: Outcome, anew: set[str]) -> list[str]:
     """A move kills the message's receipts, and an ack settles it for good: only one of the two can have happened."""
     history = outcome.history
     winning = {ack.receipt for ack in history.acks if ack.outcome == CONFIRMED}
@@ -35,5 +52,6 @@ def _acked_and_moved(outcome: Outcome) -> list[str]:
         f"{delivery.body} was acked as {origin} and arrived as {delivery.id}"
         for delivery in history.deliveries
         if delivery.queue == outcome.dead_letter_queue
+        and delivery.body not in anew
         and (origin := delivery.origin.rpartition("/")[2], delivery.body) in acked
     ]

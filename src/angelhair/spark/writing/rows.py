@@ -67,15 +67,14 @@ class Block:
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self._columns = {name: _plain(name, rows.column(name)) for name in rows.schema.names}
-        self._bodies = rows.column("body")
         self.messages = rows.num_rows
+        self.digest = self._digest_with(rows.column("body"))
 
-    @property
-    def digest(self) -> str:
+    def _digest_with(self, bodies: pa.Array) -> str:
         # Most processors have it in silicon.
         found = hashlib.sha256()
-        found.update(pc.binary_length(self._bodies).to_numpy().astype("<i8"))
-        found.update(bytes_of(self._bodies))
+        found.update(pc.binary_length(bodies).to_numpy().astype("<i8"))
+        found.update(bytes_of(bodies))
         for name in sorted(self._columns.keys() - {"body"}):
             found.update(repr((name, self._columns[name])).encode())
         return found.hexdigest()[:DIGEST_DIGITS]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic, sleep
@@ -104,12 +105,21 @@ def put_all(
     window_ms = options.retry_window_seconds * 1000
     with Looking(options.place, changing=True) as looking:
         engine = looking.run(_engine)
-        for number, block in enumerate(blocks(batches, options.block_messages, BLOCK_BYTES)):
+        for number, block in enumerate(made_ahead(blocks(batches, options.block_messages, BLOCK_BYTES))):
             run = Run(writer, number, block.messages, block.digest, window_ms)
             done.add(looking.run(partial(_put, engine, options, run, block, step)))
             if options.most_a_second is not None:
                 sleep(max(0.0, started + (done.messages + done.repeated) / options.most_a_second - monotonic()))
     return done
+
+
+def made_ahead(made: Iterator[Block]) -> Iterator[Block]:
+    """The next block is made while the store is busy with this one."""
+    with ThreadPoolExecutor(1, "blocks") as beside:
+        following = beside.submit(next, made, None)
+        while (block := following.result()) is not None:
+            following = beside.submit(next, made, None)
+            yield block
 
 
 async def _engine(store: Store) -> Engine:
