@@ -17,6 +17,8 @@ STAGE := @scripts/stage
 PIP   := --quiet --disable-pip-version-check
 # A failing test run names the seed, the scenario or the node; its full output would bury that.
 PYTEST := $(BIN)/python -m pytest --quiet
+# The slow ones are named: a suite is kept short by looking at them.
+SLOWEST := --durations=12 --durations-min=5
 COVER  := --cov --cov-report=
 ENGINE_COVERAGE_PERCENT := 95
 # Only `make lock` uses it, in an environment of its own.
@@ -99,12 +101,12 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 
 # A session for each worker serves whole files: most of the time goes to starting processes, so two are faster than one.
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
-	$(STAGE) "tests on Spark" $(PYTEST) -n $(WORKERS) --dist loadfile tests/spark
+	$(STAGE) "tests on Spark" $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile tests/spark
 
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
 # for them come early.
 test-cluster: setup need-java ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
-	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(COVER) -n $(WORKERS) \
+	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
 coverage: setup ## joins what the stages just measured; branch coverage of the engine must hold
