@@ -151,22 +151,14 @@ async def _one_round(
     for index in unsure:
         tries[index].repeated = True
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
+    # Before their rows are taken: nobody would know any more that these are to be void.
+    await _void([one.taken_over for one in tries if one.taken_over is not None], lane_of, now)
     for one in tries:
-        if one.taken_over is not None:
-            # Before its row is taken: nobody would know any more that it is to be void.
-            await void(lane_of(one.taken_over.lane), [one.taken_over.number], now)
-            one.taken_over = None
-    unfit, by_lane = [], dict[int, list[_Try]]()
-    for one in ready:
-        if one.before is not None and not await _gone_on(one, lane_of(one.before.lane), now):
-            continue
-        stands = await as_it_stands(one.lane, one.placed, one.item.asked_at) if one.resuming else one.placed
-        if stands is None:
-            unfit.append(one)
-        else:
-            one.placed = stands
-            by_lane.setdefault(one.lane.number, []).append(one)
-    for group in by_lane.values():
+        one.taken_over = None
+    await _gone_on([one for one in ready if one.before is not None], lane_of, now)
+    unfit = await _standing([one for one in ready if one.answer is None and one.resuming])
+    left_out = {one.item.key for one in unfit}
+    for group in _by_lane([one for one in ready if one.answer is None and one.item.key not in left_out]):
         written = await put.write(group[0].lane, [one.placed for one in group], now)
         for one in group:
             one.answer = written.outcomes.get(one.number)
@@ -175,24 +167,64 @@ async def _one_round(
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
-    for one in unfit:
-        if await given(one.lane, [one.number]):
-            # Before its key was committed; since then its bucket was finished, or the queue purged.
-            one.answer = one.id
+    for group in _by_lane(unfit):
+        for one, was_given in zip(group, await _given_each(group), strict=True):
+            if was_given:
+                # Before its key was committed; since then its bucket was finished, or the queue purged.
+                one.answer = one.id
     await _commit([one for one in ready if isinstance(one.answer, MessageId)])
     await _move_on([one for one in unfit if one.answer is None], reserve_again)
 
 
-async def _gone_on(one: _Try, lane: Lane, now: Moment) -> bool:
-    """Whether it is to be written: what its key has gone on from is void. Else it has its answer."""
-    assert one.before is not None
-    if await void(lane, [one.before.number], now):
-        # Given out before its key went on.
-        one.answer = one.before
-    elif await wake.index_time_ms(lane) >= one.told_until:
-        # Its bucket may be gone, and with it what was given out.
-        one.answer = OutcomeUnknown("the key was first put too long ago: nobody can tell what became of its message")
-    return one.answer is None
+def _by_lane(tries: Sequence[_Try]) -> list[list[_Try]]:
+    by_lane: dict[int, list[_Try]] = {}
+    for one in tries:
+        by_lane.setdefault(one.lane.number, []).append(one)
+    return list(by_lane.values())
+
+
+async def _void(ids: Sequence[MessageId], lane_of: Callable[[int], Lane], now: Moment) -> set[MessageId]:
+    """Those for which it is too late."""
+    late: set[MessageId] = set()
+    for lane in sorted({each.lane for each in ids}):
+        numbers = [each.number for each in ids if each.lane == lane]
+        late.update(MessageId(lane, number) for number in await void(lane_of(lane), numbers, now))
+    return late
+
+
+async def _gone_on(tries: Sequence[_Try], lane_of: Callable[[int], Lane], now: Moment) -> None:
+    """Sees to it that what their keys have gone on from is void. Where it is not, or nobody can tell, that is the
+    answer."""
+    if not tries:
+        return
+    given_out = await _void([one.before for one in tries if one.before is not None], lane_of, now)
+    now_ms = await wake.index_time_ms(tries[0].lane)
+    for one in tries:
+        if one.before in given_out:
+            # Before its key went on.
+            one.answer = one.before
+        elif now_ms >= one.told_until:
+            # Its bucket may be gone, and with it what was given out.
+            one.answer = OutcomeUnknown("the key was first put too long ago: nobody can tell what became of it")
+
+
+async def _standing(tries: Sequence[_Try]) -> list[_Try]:
+    """Each as others have written it; which of them can no longer be put where they are."""
+    unfit: list[_Try] = []
+    for group in _by_lane(tries):
+        asked_at = max(one.item.asked_at for one in group)
+        stands = await as_they_stand(group[0].lane, [one.placed for one in group], asked_at)
+        for one in group:
+            if (placed := stands[one.number]) is None:
+                unfit.append(one)
+            else:
+                one.placed = placed
+    return unfit
+
+
+async def _given_each(group: Sequence[_Try]) -> list[bool]:
+    found = await given(group[0].lane, [one.number for one in group])
+    return [one.number in found for one in group]
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:
@@ -293,24 +325,30 @@ async def _stay(one: _Try) -> None:
     one.lane, one.placed = one.item.lane, one.item.placed._replace(lapses_at=one.placed.lapses_at)
 
 
-async def as_it_stands(lane: Lane, placed: put.Placed, now_ms: int) -> put.Placed | None:
-    """What the first put with this key wrote, if it came so far: two writers must not mix their columns in one row.
-    None when it has expired unseen: under its id it stays so, whoever writes there. Or when nobody has written it for
-    so long that soon it would."""
-    bucket = lane.bucket_of(placed.number)
-    (found,) = await read_surely(lane.store, [Span(lane.bodies(bucket), placed.number, placed.number)])
+async def as_they_stand(
+    lane: Lane, wanted: Sequence[put.Placed], now_ms: int
+) -> dict[int, put.Placed | None]:
+    """By id, what the first put with its key wrote, if it came so far: two writers must not mix their columns in one
+    row. None when it has expired unseen: under its id it stays so, whoever writes there. Or when nobody has written it
+    for so long that soon it would."""
+    by_bucket = lane.by_bucket(placed.number for placed in wanted)
+    spans = [Span(lane.bodies(bucket), min(inside), max(inside)) for bucket, inside in by_bucket.items()]
+    rows = {row.key: row.values for part in await read_surely(lane.store, spans) for row in part.rows}
+    return {placed.number: _as_it_stands(lane, placed, rows.get(placed.number), now_ms) for placed in wanted}
+
+
+def _as_it_stands(lane: Lane, placed: put.Placed, row: Values | None, now_ms: int) -> put.Placed | None:
+    if row is None:
+        return None if put.is_old(lane, placed.enqueued_at, now_ms) or put.is_late(lane, placed, now_ms) else placed
+    body, attributes, enqueued_at = (row.get(name) for name in ("body", "attributes", "enqueued_at"))
+    visible_from, keyed = row.get("visible_from"), row.get("keyed")
     stands = placed
-    for row in found.rows:
-        body, attributes, enqueued_at = (row.values.get(name) for name in ("body", "attributes", "enqueued_at"))
-        visible_from, keyed = row.values.get("visible_from"), row.values.get("keyed")
-        if isinstance(body, bytes) and isinstance(enqueued_at, int):
-            delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
-            text = attributes if isinstance(attributes, str) else None
-            message = NewMessage(body, text, delay_ms, placed.message.key)
-            lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
-            stands = placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
-    if not found.rows and await put.unwritten_and_old(lane, [placed.number], placed.enqueued_at, now_ms):
-        return None
+    if isinstance(body, bytes) and isinstance(enqueued_at, int):
+        delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
+        text = attributes if isinstance(attributes, str) else None
+        message = NewMessage(body, text, delay_ms, placed.message.key)
+        lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
+        stands = placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
     return None if put.is_late(lane, stands, now_ms) else stands
 
 

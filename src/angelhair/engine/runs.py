@@ -69,13 +69,11 @@ async def put_keyed(
     now_ms = await wake.index_time_ms(lane)
     if lapses_at <= now_ms:
         raise OutcomeUnknown("the run was begun too long ago: what was given out cannot be told any more")
-    standing = await _standing(lane, placed, now_ms) if resuming else {}
-    late = {number for number, item in standing.items() if item is None}
-    late |= {number for number, item in placed.items() if number not in standing and put.is_late(lane, item, now_ms)}
-    if resuming:
-        # All of an entry have one date.
-        date = max(item.enqueued_at for item in placed.values())
-        late |= await put.unwritten_and_old(lane, sorted(placed.keys() - standing.keys()), date, now_ms)
+    there_now = await put.written_among(lane, placed) if resuming else set()
+    stands = await dedup.as_they_stand(lane, list(placed.values()), now_ms) if resuming else {}
+    standing = {number: item for number, item in stands.items() if number in there_now and item is not None}
+    late = {number for number, item in stands.items() if item is None}
+    late |= {number for number, item in placed.items() if number not in stands and put.is_late(lane, item, now_ms)}
     # A key lives from now on, whenever the run was begun; its message's bucket as long as the run.
     items = {
         number: dedup.Keyed(
@@ -93,7 +91,7 @@ async def put_keyed(
             number for (number, item), answer in zip(items.items(), answers, strict=True)
             if isinstance(answer, MessageId) and answer not in (MessageId(lane.number, number), item.goes_on_from)
         }
-        there = {number: item for number in known if (item := standing.get(number)) is not None}
+        there = {number: standing[number] for number in known if number in standing}
         for number in await voided(lane, there) if there else ():
             del there[number]
         written = await put.write(lane, list(there.values()), memory.clock.now()) if there else put.Written({}, [])
@@ -114,9 +112,3 @@ async def put_keyed(
             found.unfit[numbers[number]] = answer
     found.known.update(numbers[number] for number in known - there.keys())
     return found
-
-
-async def _standing(lane: Lane, placed: dict[int, put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
-    """By id: what an earlier try, or who completed its key, has written there; None if it has expired unseen."""
-    there = await put.written_among(lane, placed)
-    return {number: await dedup.as_it_stands(lane, placed[number], now_ms) for number in sorted(there)}

@@ -302,10 +302,15 @@ def is_late(lane: Lane, item: Placed, now_ms: int | None) -> bool:
 async def unwritten_and_old(lane: Lane, numbers: Sequence[int], enqueued_at: int, now_ms: int) -> set[int]:
     """Of ids that somebody reserved long ago: those at which nothing has been written yet, if half of the retention is
     over. What is written there now would be gone soon: it had better have another id, and the date of now."""
-    kept_ms = lane.settings.retention_ms
-    if not numbers or kept_ms is None or enqueued_at + kept_ms // 2 > now_ms:
+    if not numbers or not is_old(lane, enqueued_at, now_ms):
         return set()
     return {*numbers} - await written_among(lane, numbers)
+
+
+def is_old(lane: Lane, enqueued_at: int, now_ms: int) -> bool:
+    """Whether half of the retention is over."""
+    kept_ms = lane.settings.retention_ms
+    return kept_ms is not None and enqueued_at + kept_ms // 2 <= now_ms
 
 
 async def written_among(lane: Lane, numbers: Iterable[int]) -> set[int]:
