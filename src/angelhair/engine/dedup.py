@@ -14,7 +14,7 @@ are done in the first round; those that met somebody else's pending key, or a fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -25,7 +25,7 @@ from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
-from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, RowChange, Span, Value, Values
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Span, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId, NewMessage
 
@@ -40,20 +40,14 @@ class Keyed(NamedTuple):
     key: str
     asked_at: int
     """From when on its key counts."""
-    instead_of: Unfit | None = None
-    """An id that its key may still name, and that takes it no more."""
-
-    @property
-    def goes_on_from(self) -> MessageId | None:
-        return None if self.instead_of is None else self.instead_of.id
+    token: str | None = None
+    """What every try to put this message has in its key's row, if there may be several that do not know each other."""
 
 
-class Unfit(NamedTuple):
-    """The key names this id, which was given to nobody and never will be: it needs another one."""
-
-    id: MessageId
-    told_until: int
-    """Until when its bucket is kept, and can tell whether it was given out."""
+class Answer(NamedTuple):
+    outcome: put.PutOutcome
+    ours: bool
+    """The message with that key is this one; else another put was before it."""
 
 
 @dataclass(slots=True)
@@ -72,12 +66,16 @@ class _Try:
     """Until when the bucket of the id that the row names, or of `before`, can tell what was given out."""
     taken_over: MessageId | None = None
     """What a row that is over has gone on from."""
+    set_aside: Values | None = None
+    """A row that is over, and that a run will look for."""
     repeated: bool = False
     """The row was sent more than once: a copy may come when all is over."""
     token: str = ""
     resuming: bool = False
     """Somebody else's put with this key may have been delivered, whatever becomes of ours."""
-    answer: put.PutOutcome | Unfit | None = None
+    answer: put.PutOutcome | None = None
+    ours: bool = True
+    before_is_ours: bool = True
 
     @property
     def number(self) -> int:
@@ -102,35 +100,21 @@ Reserve = Callable[[int], Awaitable[Reserved]]
 
 async def put_keyed(
     items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve
-) -> list[put.PutOutcome]:
+) -> list[Answer]:
     """For each the id under which the message with its key is, or an error. Equal keys get equal answers."""
     tries = await _put_all(items, lane_of, attempt, now, reserve_again)
     unfit = OutcomeUnknown("the key's message kept meeting finished buckets")
-    answers = [tries[item.key].answer for item in items]
-    return [answer if isinstance(answer, MessageId | AngelhairError) else unfit for answer in answers]
-
-
-async def put_keyed_here(
-    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment
-) -> list[put.PutOutcome | Unfit]:
-    """As `put_keyed`, for who decides himself where a message goes that cannot be put where it was to go. Every key
-    once."""
-    tries = await _put_all(items, lane_of, attempt, now, None)
-    unknown = OutcomeUnknown("the keys kept changing")
-    return [unknown if (answer := tries[item.key].answer) is None else answer for item in items]
+    return [Answer(one.answer or unfit, one.ours) for one in (tries[item.key] for item in items)]
 
 
 async def _put_all(
-    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve | None
+    items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve
 ) -> dict[str, _Try]:
     tries: dict[str, _Try] = {}
     for item in items:
         lapses_at = max(item.placed.lapses_at, item.asked_at + item.lane.settings.dedup_window_ms)
-        expect: dict[str, Value] = {"status": None} if item.instead_of is None else _pending(item.instead_of.id)
-        told_until = lapses_at if item.instead_of is None else item.instead_of.told_until
         placed = item.placed._replace(lapses_at=lapses_at)
-        one = _Try(item, item.lane, placed, expect, item.goes_on_from, told_until)
-        tries.setdefault(item.key, one)
+        tries.setdefault(item.key, _Try(item, item.lane, placed, {"status": None}, None, lapses_at))
     for round_number in range(limits.PUT_ROUNDS):
         open_tries = [one for one in tries.values() if one.answer is None]
         if not open_tries:
@@ -141,11 +125,11 @@ async def _put_all(
 
 async def _one_round(
     tries: Sequence[_Try], lane_of: Callable[[int], Lane], attempt: str, again: bool, now: Moment,
-    reserve_again: Reserve | None,
+    reserve_again: Reserve,
 ) -> None:
     store = tries[0].lane.store
     for number, one in enumerate(tries):
-        one.token = f"{attempt}.{number}"
+        one.token = one.item.token or f"{attempt}.{number}"
     unsure: set[int] = set()
     outcomes = await change_settled(store, [_change(one, one.expect, PENDING, one.id) for one in tries], unsure)
     for index in unsure:
@@ -156,9 +140,12 @@ async def _one_round(
     for one in tries:
         one.taken_over = None
     await _gone_on([one for one in ready if one.before is not None], lane_of, now)
-    unfit = await _standing([one for one in ready if one.answer is None and one.resuming])
+    open_ones = [one for one in ready if one.answer is None]
+    unfit = await _void_among([one for one in open_ones if again or one.resuming or one.repeated or one.item.token])
     left_out = {one.item.key for one in unfit}
-    for group in _by_lane([one for one in ready if one.answer is None and one.item.key not in left_out]):
+    unfit += await _standing([one for one in open_ones if one.resuming and one.item.key not in left_out])
+    left_out.update(one.item.key for one in unfit)
+    for group in _by_lane([one for one in open_ones if one.item.key not in left_out]):
         written = await put.write(group[0].lane, [one.placed for one in group], now)
         for one in group:
             one.answer = written.outcomes.get(one.number)
@@ -202,10 +189,19 @@ async def _gone_on(tries: Sequence[_Try], lane_of: Callable[[int], Lane], now: M
     for one in tries:
         if one.before in given_out:
             # Before its key went on.
-            one.answer = one.before
+            one.answer, one.ours = one.before, one.before_is_ours
         elif now_ms >= one.told_until:
             # Its bucket may be gone, and with it what was given out.
             one.answer = OutcomeUnknown("the key was first put too long ago: nobody can tell what became of it")
+
+
+async def _void_among(tries: Sequence[_Try]) -> list[_Try]:
+    """Those whose id an earlier row of the key has gone on from. That row has lapsed since, or else it would stand."""
+    unfit: list[_Try] = []
+    for group in _by_lane(tries):
+        void_ones = await voided(group[0].lane, [one.number for one in group])
+        unfit += [one for one in group if one.number in void_ones]
+    return unfit
 
 
 async def _standing(tries: Sequence[_Try]) -> list[_Try]:
@@ -213,7 +209,7 @@ async def _standing(tries: Sequence[_Try]) -> list[_Try]:
     unfit: list[_Try] = []
     for group in _by_lane(tries):
         asked_at = max(one.item.asked_at for one in group)
-        stands = await as_they_stand(group[0].lane, [one.placed for one in group], asked_at)
+        stands = await _as_they_stand(group[0].lane, [one.placed for one in group], asked_at)
         for one in group:
             if (placed := stands[one.number]) is None:
                 unfit.append(one)
@@ -238,17 +234,21 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
     found = outcome.rows.get(one.item.key, {})
     status, lane, number, expires_at = (found.get(name) for name in ("status", "lane", "id", "expires_at"))
     if not isinstance(lane, int) or not isinstance(number, int):
-        one.expect, one.before = {"status": None}, one.item.goes_on_from
+        one.expect, one.before, one.set_aside = {"status": None}, None, None
         return False
     before = found.get("before")
     gone_on_from = MessageId.parse(before) if isinstance(before, str) else None
     own = MessageId(one.item.lane.number, one.item.placed.number)
+    is_own = own == MessageId(lane, number) or found.get("attempt") == one.item.token
     is_over = isinstance(expires_at, int) and expires_at <= one.item.asked_at
-    if is_over and own not in (MessageId(lane, number), gone_on_from):
-        # Its window is over: it counts as absent. What names our own id is ours, however old it is.
-        one.before, one.taken_over = one.item.goes_on_from, gone_on_from if status == PENDING else None
+    if is_over and not is_own and own != gone_on_from:
+        # Its window is over: it counts as absent. What is our own is ours, however old it is.
+        one.before, one.taken_over = None, gone_on_from if status == PENDING else None
         one.expect = {"status": status, "lane": lane, "id": number, "attempt": found.get("attempt")}
+        kept_until = found.get("kept_until")
+        one.set_aside = dict(found) if isinstance(kept_until, int) and kept_until > one.item.asked_at else None
         return False
+    one.ours = one.before_is_ours = is_own
     if status == COMMITTED:
         one.answer = MessageId(lane, number)
         return False
@@ -257,13 +257,15 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
     one.before = gone_on_from
     if isinstance(expires_at, int):
         # Our own id has its bucket for as long as we asked for.
-        one.told_until = max(expires_at, one.item.placed.lapses_at) if gone_on_from == own else expires_at
+        one.told_until = max(expires_at, one.item.placed.lapses_at) if is_own or gone_on_from == own else expires_at
     begun_at, kept_until = found.get("enqueued_at"), found.get("kept_until")
     lapses = [moment for moment in (one.placed.lapses_at, expires_at, kept_until) if isinstance(moment, int)]
-    one.placed = one.placed._replace(
-        number=number, lapses_at=max(lapses),
-        enqueued_at=begun_at if isinstance(begun_at, int) else one.placed.enqueued_at,
-    )
+    date = begun_at if isinstance(begun_at, int) else one.placed.enqueued_at
+    if one.item.token is not None:
+        # Whoever tries it, it is due at the same time.
+        due_at = one.placed.enqueued_at + (one.placed.message.delay_ms or 0)
+        one.placed = one.placed._replace(message=one.placed.message._replace(delay_ms=max(0, due_at - date)))
+    one.placed = one.placed._replace(number=number, lapses_at=max(lapses), enqueued_at=date)
     return True
 
 
@@ -272,6 +274,7 @@ async def _commit(tries: Sequence[_Try]) -> None:
     move it on, and the id would be an answer for nothing. One that names another id by now, because whoever found it
     pending moved it on while we slept, goes another round."""
     for _ in range(limits.SETTLE_ATTEMPTS):
+        tries = [one for one in tries if isinstance(one.answer, MessageId)]
         if not tries:
             return
         # The very row that we know of.
@@ -298,16 +301,13 @@ async def _commit(tries: Sequence[_Try]) -> None:
         one.answer = OutcomeUnknown("the key's row could not be committed")
 
 
-async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None:
+async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
     """Ids that were never delivered and no longer can be: their keys move on to new ones, with the date of now."""
-    if reserve_again is None:
-        for one in tries:
-            await _stay(one)
-        return
     if not tries:
         return
     for one in tries:
-        one.expect, one.before = _pending(one.id), one.id
+        one.expect, one.before = {**_pending(one.id), "attempt": one.token}, one.id
+        one.before_is_ours, one.ours = one.ours, True
     fresh = await reserve_again(len(tries))
     now_ms = await wake.index_time_ms(fresh.lane)
     for offset, one in enumerate(tries):
@@ -315,26 +315,28 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve | None) -> None
         one.placed = put.dated(one.placed, now_ms, fresh.lane.settings)._replace(number=fresh.first + offset)
 
 
-async def _stay(one: _Try) -> None:
-    """If the id that takes nothing more was another's, the key goes on to the one that was reserved for this one."""
-    own = MessageId(one.item.lane.number, one.item.placed.number)
-    if one.id == own or await voided(one.item.lane, [own.number]):
-        one.answer = Unfit(one.id, one.told_until)
-        return
-    one.expect, one.before = _pending(one.id), one.id
-    one.lane, one.placed = one.item.lane, one.item.placed._replace(lapses_at=one.placed.lapses_at)
-
-
-async def as_they_stand(
-    lane: Lane, wanted: Sequence[put.Placed], now_ms: int
-) -> dict[int, put.Placed | None]:
+async def _as_they_stand(lane: Lane, wanted: Sequence[put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
     """By id, what the first put with its key wrote, if it came so far: two writers must not mix their columns in one
     row. None when it has expired unseen: under its id it stays so, whoever writes there. Or when nobody has written it
     for so long that soon it would."""
-    by_bucket = lane.by_bucket(placed.number for placed in wanted)
-    spans = [Span(lane.bodies(bucket), min(inside), max(inside)) for bucket, inside in by_bucket.items()]
+    spans = [
+        Span(lane.bodies(bucket), first, last)
+        for bucket, inside in lane.by_bucket(placed.number for placed in wanted).items()
+        for first, last in _stretches(sorted(inside))
+    ]
     rows = {row.key: row.values for part in await read_surely(lane.store, spans) for row in part.rows}
     return {placed.number: _as_it_stands(lane, placed, rows.get(placed.number), now_ms) for placed in wanted}
+
+
+def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Numbers that follow each other, as first and last: bodies between them that nobody wants are not read."""
+    first = last = numbers[0]
+    for number in numbers[1:]:
+        if number != last + 1:
+            yield first, last
+            first = number
+        last = number
+    yield first, last
 
 
 def _as_it_stands(lane: Lane, placed: put.Placed, row: Values | None, now_ms: int) -> put.Placed | None:
@@ -358,11 +360,12 @@ def _pending(named: MessageId) -> dict[str, Value]:
 
 def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     item = one.item
-    digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
     window_ms = item.lane.settings.dedup_window_ms
-    expires_at, ttl_seconds = item.asked_at + window_ms, -(-window_ms // 1000)
+    expires_at = item.asked_at + window_ms
+    # Those of a run as long as the run can be tried; others see that their window is over.
+    ttl_seconds = max(-(-window_ms // 1000), -(-(one.placed.lapses_at - item.asked_at) // 1000))
     if status == PENDING:
-        ttl_seconds = max(ttl_seconds, limits.LEDGER_SECONDS, -(-(one.placed.lapses_at - item.asked_at) // 1000))
+        ttl_seconds = max(ttl_seconds, limits.LEDGER_SECONDS)
         if one.before is not None:
             expires_at = min(expires_at, one.told_until)
     values: Values = {
@@ -375,8 +378,38 @@ def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
         "enqueued_at": one.placed.enqueued_at,
         "kept_until": one.placed.lapses_at,
     }
+    rows = [RowChange(item.key, expect, values)]
+    if status == PENDING and one.set_aside is not None:
+        rows.append(RowChange(str(one.set_aside["attempt"]), {}, one.set_aside))
     return Change(
-        places.idempotency_key(item.lane.incarnation, digest),
-        [RowChange(item.key, expect, values)],
-        ttl_seconds=ttl_seconds,
+        _partition(item),
+        rows,
+        ttl_seconds=min(ttl_seconds, limits.TTL_MAXIMUM_SECONDS),
     )
+
+
+def _partition(item: Keyed) -> Partition:
+    digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
+    return places.idempotency_key(item.lane.incarnation, digest)
+
+
+async def put_before(items: Sequence[Keyed], lane_of: Callable[[int], Lane], now: Moment) -> set[str]:
+    """Keys whose message an earlier try with the same token has put, though the key stands for another by now: whoever
+    took the row, when its window was over, set it aside under its token."""
+    if not items:
+        return set()
+    spans = [Span(_partition(item), item.token, item.token) for item in items]
+    found = {
+        item.key: part.rows[0].values
+        for item, part in zip(items, await read_surely(items[0].lane.store, spans), strict=True)
+        if part.rows
+    }
+    ids = {key: _named_in(row) for key, row in found.items()}
+    late = await _void([ids[key] for key, row in found.items() if row.get("status") == PENDING], lane_of, now)
+    return {key for key, row in found.items() if row.get("status") == COMMITTED or ids[key] in late}
+
+
+def _named_in(row: Values) -> MessageId:
+    lane, number = row.get("lane"), row.get("id")
+    assert isinstance(lane, int) and isinstance(number, int)
+    return MessageId(lane, number)

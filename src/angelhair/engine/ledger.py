@@ -14,7 +14,7 @@ Both halves may be repeated, by several at once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -24,9 +24,8 @@ from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.catalog import Queue
-from angelhair.engine.dedup import Unfit
 from angelhair.engine.memory import Memory
-from angelhair.engine.puts import ReserveAgain
+from angelhair.engine.puts import Reservation, ReserveAgain
 from angelhair.engine.runs import Bodies, doubles_in, key_of, put_keyed
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Values
@@ -39,7 +38,7 @@ from angelhair.errors import (
     StoreRefused,
     Unavailable,
 )
-from angelhair.model import MessageId, NewMessage
+from angelhair.model import NewMessage
 
 PENDING, COMMITTED = "pending", "committed"
 
@@ -165,35 +164,60 @@ async def _finish(
                 return set()
             resuming = True
     known = doubles = doubles_in(messages)
-    unfit: dict[int, Unfit] = {}
+    keyed = [offset for offset in range(run.messages) if offset not in doubles and key_of(messages, offset) is not None]
+    if keyed:
+        known = known | await _put_keyed(memory, begun, messages, keyed, reserve_again)
+    elsewhere = doubles.union(keyed)
     for _ in range(limits.PUT_ROUNDS):
         lane = memory.lane(queue, entry.lane)
-        numbers = {entry.id + index: offset for index, offset in enumerate(entry.offsets) if offset not in doubles}
-        gone, before = await _given_before(memory, queue, run, entry, messages)
-        numbers = {number: offset for number, offset in numbers.items() if offset not in gone}
+        gone = await _given_before(memory, queue, run, entry, elsewhere)
+        numbers = {
+            entry.id + index: offset
+            for index, offset in enumerate(entry.offsets)
+            if offset not in elsewhere and offset not in gone
+        }
         if resuming:
             for number in await given(lane, numbers):
                 del numbers[number]
-        keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
-        placed = {number: _placed(lane, entry, messages, number, offset) for number, offset in keyed.items()}
-        found = await put_keyed(memory, queue, lane, entry.lapses_at, placed, keyed, before | unfit, resuming)
-        unfit = found.unfit
-        plain = {number: offset for number, offset in numbers.items() if number not in keyed}
-        left = await _written(memory, lane, entry, messages, plain, resuming)
-        rest = {plain[number] for number in left}.union(found.unfit)
-        if not rest:
-            known = known | found.known
+        left = await _written(memory, lane, entry, messages, numbers, resuming)
+        if not left:
             accept(known)
             entry = await _set(memory, queue, run, _as_it_was(entry), replace(entry, status=COMMITTED))
         else:
-            # Those that are known go along: whoever goes on is to know of them too.
-            entry = await _moved_on(memory, queue, run, entry, sorted(rest | found.known), reserve_again)
+            entry = await _moved_on(
+                memory, queue, run, entry, sorted(numbers[number] for number in left), reserve_again
+            )
         if entry.status == COMMITTED:
             await _in_time(memory, queue, run, entry)
             return known
         # Moved on, by us or by who was faster: it says where to write now.
         resuming = True
     raise OutcomeUnknown("every bucket that the messages were written to had been finished")
+
+
+async def _put_keyed(
+    memory: Memory, begun: Begun, messages: Sequence[NewMessage], offsets: Sequence[int], reserve_again: ReserveAgain
+) -> set[int]:
+    """Which of them have a key that stands for another message. The ids that were reserved for them are for the try
+    that reserved them: whoever goes on takes others, and finds by the keys what has been put."""
+    queue, run, entry, resuming = begun
+    await _in_time(memory, queue, run, entry)
+    numbers: Sequence[int]
+    if resuming:
+        reserved = await reserve_again(len(offsets))
+        if reserved.queue.incarnation != queue.incarnation:
+            raise QueueNotFound(queue.account, queue.name)
+        numbers = range(reserved.first, reserved.first + len(offsets))
+    else:
+        reserved = Reservation(queue, memory.lane(queue, entry.lane), entry.id)
+        numbers = [entry.id + offset for offset in offsets]
+    placed = [
+        put.Placed(number, messages[offset], begun.enqueued_at, entry.lapses_at)
+        for number, offset in zip(numbers, offsets, strict=True)
+    ]
+    tokens = [f"{_name(run)}.{run.block}.{offset}" for offset in offsets]
+    known = await put_keyed(memory, reserved, placed, tokens, reserve_again, resuming)
+    return {offset for offset, is_known in zip(offsets, known, strict=True) if is_known}
 
 
 async def _written_plain(lane: Lane, entry: Entry, messages: Bodies) -> bool:
@@ -253,24 +277,19 @@ def _placed(lane: Lane, entry: Entry, messages: Sequence[NewMessage], number: in
 
 
 async def _given_before(
-    memory: Memory, queue: Queue, run: Run, entry: Entry, messages: Sequence[NewMessage]
-) -> tuple[set[int], dict[int, Unfit]]:
-    """Messages that somebody was given before the run went on from where they were; of those without a key nobody will
-    be from now on. For a message with a key its key's row speaks, which may still name the id: it is the second."""
+    memory: Memory, queue: Queue, run: Run, entry: Entry, elsewhere: Collection[int]
+) -> set[int]:
+    """Messages that somebody was given before the run went on from where they were; of the others nobody will be from
+    now on."""
     found = entry.gone_on_from
     if found is None:
-        return set(), {}
-    lane, numbers = memory.lane(queue, found[0]), found[1]
-    keyed = {number: offset for number, offset in numbers.items() if key_of(messages, offset) is not None}
-    gone = await given(lane, keyed) | await void(lane, numbers.keys() - keyed.keys(), memory.clock.now())
+        return set()
+    lane = memory.lane(queue, found[0])
+    numbers = {number: offset for number, offset in found[1].items() if offset not in elsewhere}
+    gone = await void(lane, numbers, memory.clock.now())
     # Their buckets may be gone, and with them what was given out.
     await _in_time(memory, queue, run, entry)
-    unfit = {
-        offset: Unfit(MessageId(lane.number, number), entry.lapses_at)
-        for number, offset in keyed.items()
-        if number not in gone
-    }
-    return {numbers[number] for number in gone}, unfit
+    return {numbers[number] for number in gone}
 
 
 async def _moved_on(
@@ -344,7 +363,11 @@ def _entry(row: Values) -> Entry:
 
 
 def _partition(queue: Queue, run: Run) -> Partition:
-    return places.ledger(queue.incarnation, hashlib.blake2b(run.writer.encode(), digest_size=16).hexdigest())
+    return places.ledger(queue.incarnation, _name(run))
+
+
+def _name(run: Run) -> str:
+    return hashlib.blake2b(run.writer.encode(), digest_size=16).hexdigest()
 
 
 def _ranges(offsets: Sequence[int]) -> str:

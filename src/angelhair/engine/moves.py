@@ -102,7 +102,7 @@ async def _redrive_lane(
                 try:
                     target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
                 except (QueueNotFound, InvalidRequest):
-                    if destination is not None:
+                    if destination is not None and not done.begun:
                         raise
                     continue
                 moving = await _begin(memory, lane, bucket, group[:left], target, transfer.MOVED, now)

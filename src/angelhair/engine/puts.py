@@ -52,10 +52,11 @@ async def _put_keyed(
     memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed], reserve_again: ReserveAgain
 ) -> list[PutOutcome]:
     try:
-        return await dedup.put_keyed(
+        answers = await dedup.put_keyed(
             keyed, lambda number: memory.lane(queue, number), memory.identities.fresh(), memory.clock.now(),
             reserve_again,
         )
+        return [answer.outcome for answer in answers]
     except StoreError as error:
         return [OutcomeUnknown(str(error))] * len(keyed)
     except (QueueGone, LaneSealed, QueueNotFound):
