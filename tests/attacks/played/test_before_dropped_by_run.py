@@ -1,4 +1,4 @@
-"""A key comes under two ids: a run's second try takes its key's row, and the `before` that nobody has voided goes (R10)."""
+"""A key comes under two ids: a run's second try takes its key's row, and a `before` that is not void yet goes (R10)."""
 
 from __future__ import annotations
 
