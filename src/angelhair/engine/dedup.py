@@ -14,7 +14,7 @@ are done in the first round; those that met somebody else's pending key, or a fi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -25,9 +25,10 @@ from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.settling import change_settled, read_surely
+from angelhair.engine.standing import as_they_stand
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Span, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
-from angelhair.model import MessageId, NewMessage
+from angelhair.model import MessageId
 
 PENDING, COMMITTED = "pending", "committed"
 
@@ -209,7 +210,7 @@ async def _standing(tries: Sequence[_Try]) -> list[_Try]:
     unfit: list[_Try] = []
     for group in _by_lane(tries):
         asked_at = max(one.item.asked_at for one in group)
-        stands = await _as_they_stand(group[0].lane, [one.placed for one in group], asked_at)
+        stands = await as_they_stand(group[0].lane, [one.placed for one in group], asked_at)
         for one in group:
             if (placed := stands[one.number]) is None:
                 unfit.append(one)
@@ -313,45 +314,6 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
     for offset, one in enumerate(tries):
         one.lane = fresh.lane
         one.placed = put.dated(one.placed, now_ms, fresh.lane.settings)._replace(number=fresh.first + offset)
-
-
-async def _as_they_stand(lane: Lane, wanted: Sequence[put.Placed], now_ms: int) -> dict[int, put.Placed | None]:
-    """By id, what the first put with its key wrote, if it came so far: two writers must not mix their columns in one
-    row. None when it has expired unseen: under its id it stays so, whoever writes there. Or when nobody has written it
-    for so long that soon it would."""
-    spans = [
-        Span(lane.bodies(bucket), first, last)
-        for bucket, inside in lane.by_bucket(placed.number for placed in wanted).items()
-        for first, last in _stretches(sorted(inside))
-    ]
-    rows = {row.key: row.values for part in await read_surely(lane.store, spans) for row in part.rows}
-    return {placed.number: _as_it_stands(lane, placed, rows.get(placed.number), now_ms) for placed in wanted}
-
-
-def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Numbers that follow each other, as first and last: bodies between them that nobody wants are not read."""
-    first = last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            yield first, last
-            first = number
-        last = number
-    yield first, last
-
-
-def _as_it_stands(lane: Lane, placed: put.Placed, row: Values | None, now_ms: int) -> put.Placed | None:
-    if row is None:
-        return None if put.is_old(lane, placed.enqueued_at, now_ms) or put.is_late(lane, placed, now_ms) else placed
-    body, attributes, enqueued_at = (row.get(name) for name in ("body", "attributes", "enqueued_at"))
-    visible_from, keyed = row.get("visible_from"), row.get("keyed")
-    stands = placed
-    if isinstance(body, bytes) and isinstance(enqueued_at, int):
-        delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
-        text = attributes if isinstance(attributes, str) else None
-        message = NewMessage(body, text, delay_ms, placed.message.key)
-        lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
-        stands = placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
-    return None if put.is_late(lane, stands, now_ms) else stands
 
 
 def _pending(named: MessageId) -> dict[str, Value]:
