@@ -3,7 +3,8 @@
 It is what `dedup` does for one message, with one row of the ledger for all of a run: before any message is written the
 row says `pending` and which ids they have; when all of them are in the queue it says `committed`. Whoever finds it
 pending, hours later and on another machine, writes the same messages at the same ids, except those that were given out
-meanwhile. What met a finished bucket, and was in it for nobody, goes on to new ids, and the row says so first.
+meanwhile. What met a finished bucket, and was in it for nobody, goes on to new ids, and the row says so first. Messages
+with keys are put by those: their rows say what an earlier try has done.
 
     begin     ids, and the row; or the row as an earlier try left it
     finish    the messages, at those ids; then the row is committed
