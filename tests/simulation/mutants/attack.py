@@ -10,7 +10,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.engine import Engine
 from angelhair.engine.ledger import Run
-from angelhair.engine.schema import LEDGER, STATES
+from angelhair.engine.schema import KEYS, LEDGER, STATES
 from angelhair.errors import AngelhairError, StoreError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
 from angelhair.stores.memory import MemoryStore
@@ -164,6 +164,32 @@ async def run_tried_again_after_it_was_given_out() -> bool:
     await worker.finish_run(again, batch)
     await world.work(worker, SECONDS)
     return not world.delivered
+
+
+async def purged_between_look_and_claim() -> bool:
+    """R10: a message's key is pending; a receive has looked and is about to claim it when the queue is purged, and the
+    same put comes again, for which the message is gone."""
+    world = World()
+    worker, receiver = world.first, world.second
+    await worker.create_queue(ACCOUNT, QUEUE, SETTINGS)
+    batch = [NewMessage(b"m", key="key")]
+    world.store.next(
+        "change", KEYS, NEVER_SENT, when=lambda change: change.rows[0].values["status"] == "committed", times=1_000
+    )
+    await worker.put(ACCOUNT, QUEUE, batch)
+    world.store.heal()
+
+    async def meanwhile() -> None:
+        await worker.purge(ACCOUNT, QUEUE)
+        await worker.put(ACCOUNT, QUEUE, batch)
+
+    world.store.next("change", STATES, meanwhile, when=lambda change: bool(change.rows))
+    found = {delivery.id for delivery in await world.take(receiver)}
+    for _ in range(PROMPTLY_SECONDS):
+        world.dial.now_ms += 1_000
+        await worker.step(ACCOUNT, QUEUE)
+        found.update(delivery.id for delivery in await world.take(worker))
+    return len(found) == 1
 
 
 async def suspended_putter_meets_sealed_lane() -> bool:

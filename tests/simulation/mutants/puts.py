@@ -1,6 +1,10 @@
 """Mutants of putting: what is confirmed must be found by somebody, and an id belongs to one message."""
 
-from tests.simulation.mutants.attack import late_put_meets_drop, run_tried_again_after_it_was_given_out
+from tests.simulation.mutants.attack import (
+    late_put_meets_drop,
+    purged_between_look_and_claim,
+    run_tried_again_after_it_was_given_out,
+)
 from tests.simulation.mutants.patching import Mutant, Patch
 
 PUTS = (
@@ -161,13 +165,6 @@ PUTS = (
 
 RUNS = (
     Mutant(
-        "id given up and not voided",
-        "A message goes on to another id, although a server that sees it otherwise may still hand out the first one.",
-        "R10",
-        (Patch("bucketed.given.void", "if part.flags.get('finished') is None:", "if False:"),),
-        ("dedup",),
-    ),
-    Mutant(
         "run begun twice",
         "Who tries a run writes its own ids into the ledger, although another's stand there.",
         "R10",
@@ -187,6 +184,13 @@ RUNS = (
 )
 
 SLEEPERS = (
+    Mutant(
+        "id given up and not voided",
+        "A message goes on to another id, although a server that sees it otherwise may still hand out the first one.",
+        "R10",
+        (Patch("bucketed.given.void", "if part.flags.get('finished') is None:", "if False:"),),
+        attack=purged_between_look_and_claim,
+    ),
     Mutant(
         "run gone on with as if nobody had been given any of it",
         "What can no longer be put at its id is put at another, although somebody was given it there.",
