@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from angelhair.engine.ledger import Run
 from angelhair.errors import AngelhairError
 from angelhair.model import NewMessage
 from tests.queues import DAY, SECOND, World
+from tests.runs import all_of
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": 0}
 BATCH = [NewMessage(b"m0"), NewMessage(b"m1")]
@@ -21,14 +20,6 @@ async def put(server):
     if begun is None:
         return None
     return await server.engine.finish_run(begun, BATCH)
-
-
-async def all_of(world, server):
-    got = Counter()
-    for _ in range(4):
-        got.update(d.body for d in await server.drain("orders"))
-        await world.work("orders", 30 * SECOND, [server])
-    return got
 
 
 @pytest.mark.parametrize("committed", [False, True])

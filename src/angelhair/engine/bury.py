@@ -36,8 +36,7 @@ async def _is_dead(store: Store, grave: Row) -> bool:
     if queue.status == catalog.DELETING or not await catalog.lives(store, queue):
         await catalog.finish_deleting(store, queue)
         return True
-    # Dug by somebody who then died before deleting anything: the queue lives.
-    # Unless it is dug again right now.
+    # Dug by somebody who then died before deleting anything: the queue lives, unless it is dug again right now.
     await change_one(store, Change(places.GRAVEYARD, [RowChange(incarnation, {"buried_at": buried_at}, None)]))
     return False
 

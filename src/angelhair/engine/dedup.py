@@ -156,8 +156,9 @@ async def _one_round(
                 # An id that was given up may have been delivered all the same, by whoever slept.
                 one.answer = OutcomeUnknown(str(one.answer))
     for group in _by_lane(unfit):
-        for one, was_given in zip(group, await _given_each(group), strict=True):
-            if was_given:
+        given_out = await given(group[0].lane, [one.number for one in group])
+        for one in group:
+            if one.number in given_out:
                 # Before its key was committed; since then its bucket was finished, or the queue purged.
                 one.answer = one.id
     await _commit([one for one in ready if isinstance(one.answer, MessageId)])
@@ -217,11 +218,6 @@ async def _standing(tries: Sequence[_Try]) -> list[_Try]:
             else:
                 one.placed = placed
     return unfit
-
-
-async def _given_each(group: Sequence[_Try]) -> list[bool]:
-    found = await given(group[0].lane, [one.number for one in group])
-    return [one.number in found for one in group]
 
 
 def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], again: bool) -> bool:

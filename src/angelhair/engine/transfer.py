@@ -141,12 +141,13 @@ async def _resume_one(
 ) -> bool:
     to, before = state.get("moving_to"), state.get("moving_before")
     moving_at = state.get("moving_at")
-    assert isinstance(to, str) and isinstance(moving_at, int)
+    revision = state.get("revision")
+    assert isinstance(to, str) and isinstance(moving_at, int) and isinstance(revision, int)
     while True:
         target = Target.from_text(to)
         lane = await find(target, False)
         if lane is None or not await _alive(lane):
-            await _give_back(source, bucket, number, state, to, now)
+            await _give_back(source, bucket, number, to, revision, now)
             return False
         if isinstance(before, str) and await _given_before(MessageId.parse(before), target, find, now):
             return await _settle(source, bucket, number, to, target, now)
@@ -168,7 +169,7 @@ async def _resume_one(
             # The target lives, and somebody may be given what lies there: it goes on when its lanes stand still.
             return False
         if fresh is None:
-            await _give_back(source, bucket, number, state, to, now)
+            await _give_back(source, bucket, number, to, revision, now)
             return False
         new, before = fresh.to_text(), str(MessageId(target.lane, target.number))
         values: Values = {"moving_to": new, "moving_at": now_ms, "moving_before": before}
@@ -219,10 +220,8 @@ async def _alive(lane: Lane) -> bool:
     return True
 
 
-async def _give_back(source: Lane, bucket: int, number: int, state: Values, to: str, now: Moment) -> None:
+async def _give_back(source: Lane, bucket: int, number: int, to: str, revision: int, now: Moment) -> None:
     """The target is gone: the message is visible again where it was."""
-    revision = state.get("revision")
-    assert isinstance(revision, int)
     values: Values = {
         "settled": None,
         "moving_to": None,

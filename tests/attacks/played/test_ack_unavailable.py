@@ -11,9 +11,6 @@
 Promise: "`Unavailable` is never answered for what may yet happen". settling.py rests on "repeating the very same
 write decides it", which is true only of conditions that never hold again; `settled` comes back to None by a give-
 back.
-Place: engine/bucketed/ack.py `ack` (change.py has `unsure` for the same case). Mend: `_give_back` raises `delivery`,
-or the mark `moving` does, so that the old receipts' condition never holds again (R7: "which kills its receipts"); or
-let change_settled tell "refused after an unknown", and make a later Unavailable OutcomeUnknown.
 """
 
 from __future__ import annotations

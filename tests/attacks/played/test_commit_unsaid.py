@@ -11,10 +11,7 @@ Schedule 1 (the key's partition cannot be reached by the first put):
 Schedule 2: the same with a delayed message; P1 sleeps until the key's row has lapsed (TTL). Its commit is refused by
 a row that is absent, which `_commit` takes for a yes.
 
-Promise: A1 (and 0017: "a sleeper's commit is refused"). Place: engine/dedup.py `_commit`: a StoreError after
-SETTLE_ATTEMPTS leaves `one.answer` as it is (the loop just ends), and a Refused whose row has no status does too.
-Mend: an id is an answer only when the row was seen to name it: StoreError -> OutcomeUnknown; row absent -> go on to a
-new id with `before` = X (void X, then write), not X.
+Promise: A1 (and 0017: "a sleeper's commit is refused").
 """
 
 from __future__ import annotations

@@ -5,10 +5,7 @@
  3. To see why, `delete` loads the queue: that read fails, Unavailable, which is raised as it is.
  4. The caller is told that provably nothing happened; the queue takes no more puts, and the grave sees to the rest.
 
-Promise: "`Unavailable` is never answered for what may yet happen" (ARCHITECTURE, category 2). Place:
-engine/catalog.py `delete`: `again = await load(...)` after the first change stands outside `begun()`. `change` has
-the same gap in `_again` after `replace_queue` was refused (its own first try may have landed and been changed again
-by somebody). Mend: `with begun():` around what follows the first change_one in the loop, in both.
+Promise: "`Unavailable` is never answered for what may yet happen" (ARCHITECTURE, category 2).
 """
 
 from __future__ import annotations

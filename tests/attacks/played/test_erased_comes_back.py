@@ -10,9 +10,7 @@ id.
  4. A consumer receives at Y what was erased. (Control: in a bucket that is not finished the same erase settles the
     row, `given` sees it and the move ends.)
 
-Promise: ARCHITECTURE "What was erased is given to nobody, whoever writes it again". Place: engine/bucketed/given.py
-`_is_given`/`_states` (erased_at is not looked at), erase.py `_settle`. Mend: `erased_at` counts as given: read the
-column in `_states`, and in `void`; nothing else is needed, as who goes on asks `given` first.
+Promise: ARCHITECTURE "What was erased is given to nobody, whoever writes it again".
 """
 
 from __future__ import annotations

@@ -50,8 +50,11 @@ async def test_dug_again_with_the_same_date(world: World, slept: int) -> None:
         digger.store.next(
             "change", GRAVES, hold, when=lambda c: c.rows[0].key == queue.incarnation and c.rows[0].values is None
         )
-        tasks.append(asyncio.create_task(digger.bury()))
-        await asyncio.sleep(0.05)
+        burying, reached = asyncio.create_task(digger.bury()), asyncio.create_task(at_fill.wait())
+        tasks.append(burying)
+        # It comes to the removal, or finds nothing to remove.
+        await asyncio.wait([burying, reached], return_when=asyncio.FIRST_COMPLETED)
+        reached.cancel()
 
     deleter.store.next("change", QUEUES, changed)
     deleter.store.next("change", GRAVES, lambda: asyncio.sleep(0))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from angelhair.engine.ledger import Run
@@ -12,6 +10,7 @@ from angelhair.errors import StoreError
 from angelhair.model import NewMessage
 from tests.faults import NEVER_SENT
 from tests.queues import DAY, HOUR, MINUTE, SECOND, World
+from tests.runs import all_of
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": 0}
 
@@ -23,14 +22,6 @@ def run_of(batch):
 async def put(server, batch):
     begun = await server.engine.begin_run(server.world.account, "orders", run_of(batch))
     return None if begun is None else await server.engine.finish_run(begun, batch)
-
-
-async def all_of(world, server):
-    got = Counter()
-    for _ in range(4):
-        got.update(d.body for d in await server.drain("orders"))
-        await world.work("orders", 30 * SECOND, [server])
-    return got
 
 
 def lose_the_last_word(server):

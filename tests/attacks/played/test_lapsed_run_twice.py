@@ -10,9 +10,7 @@
 
 `_moved_on` and `_resumed` refuse to go on after `lapses_at` for exactly this reason ("their buckets may be gone, and
 with them what was given out"); between `_set` and the void nobody looks at the time again.
-Promise: R10, "many messages that are put once". Place: engine/ledger.py `_given_before` (and `_finish`). Mend: after
-the void (or `given`) ask the time: if `entry.lapses_at` has passed, raise `_lapsed` instead of writing. The same one
-line serves keys in runs (`runs.put_keyed` looks before, not after).
+Promise: R10, "many messages that are put once".
 """
 
 from __future__ import annotations

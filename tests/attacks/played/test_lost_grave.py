@@ -6,10 +6,6 @@
     name.
  4. The bury step takes the grave away: without any condition.
  5. Nobody knows any more that there is something to drop.
-
-Place: engine/bury.py `_is_dead`, last lines: RowChange(incarnation, {}, None). Mend: condition it on the `buried_at`
-that was read (and let `_dig_grave` write a fresh one). Severity: no message lost; what was deleted stays (bodies,
-states, pointers).
 """
 
 from __future__ import annotations

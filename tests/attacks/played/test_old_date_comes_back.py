@@ -9,10 +9,7 @@
  5. X has outlived the retention by its date: nobody is given it, repair finishes its bucket.
 
 Promise: A1 and 0017; `ledger._written` says itself why a message is never dated anew under its id ("a try that slept
-would bring the old date back"). Place: engine/runs.py `put_keyed` (`put.Placed(number, messages[offset], now_ms,
-...)`).
-Mend: a message with a key has the entry's date too (`begun_at`); if that is late, or unwritten and old, it is unfit
-and goes on with the entry, as those without a key do; only the key's `expires_at` counts from now.
+would bring the old date back").
 """
 
 from __future__ import annotations

@@ -6,9 +6,6 @@ really go").
     but what it wrote below the floor stays: `retire` has passed there, and `bury` begins at `dropped`. Not even
     deleting the queue takes it away. What void and erase write there they sweep (`dropped.py`), puts, runs and moves
     do not.
-
-Place: engine/bucketed/put.py `_confirm` (`bucket < marks.floor`) and `_admit_own` (the same). Mend: `sweep_dropped`
-for these buckets. Severity: low; a body that was acked or deleted is in the store for ever.
 """
 
 from __future__ import annotations

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from angelhair.engine.ledger import Run
 from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import LEDGER, POINTERS, STATES
 from angelhair.errors import AngelhairError, StoreError
 from angelhair.model import NewMessage
 from tests.faults import NEVER_SENT, UNAVAILABLE
 from tests.queues import DAY, HOUR, MINUTE, SECOND, World
+from tests.runs import ALWAYS, all_of, put, run_of
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": DAY}
-ALWAYS = 1000
-
-
-def run_of(batch, writer="task", window_ms=DAY):
-    return Run(writer, 0, len(batch), "digest", window_ms)
-
-
-async def put(server, run, batch):
-    begun = await server.engine.begin_run(server.world.account, "orders", run)
-    if begun is None:
-        return False
-    await server.engine.finish_run(begun, batch)
-    return True
-
-
-async def all_of(world, server):
-    got = Counter()
-    for _ in range(4):
-        got.update(d.body for d in await server.drain("orders"))
-        await world.work("orders", 30 * SECOND, [server])
-    return got
 
 
 async def test_run_expired_unseen_then_committed_into_a_finished_bucket(world: World) -> None:

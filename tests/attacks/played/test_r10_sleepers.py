@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
-from angelhair.engine.ledger import Run
 from angelhair.engine.runs import Bodies
 from angelhair.engine.schema import BODIES
 from angelhair.model import NewMessage
 from tests.queues import DAY, HOUR, MINUTE, SECOND, YEAR, World
+from tests.runs import all_of, put, run_of
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": DAY}
-
-
-def run_of(batch, window_ms=DAY, writer="task"):
-    return Run(writer, 0, len(batch), "digest", window_ms)
-
-
-async def put(server, run, batch):
-    begun = await server.engine.begin_run(server.world.account, "orders", run)
-    if begun is None:
-        return None
-    return await server.engine.finish_run(begun, batch)
-
-
-async def all_of(world, server):
-    got = Counter()
-    for _ in range(4):
-        got.update(d.body for d in await server.drain("orders"))
-        await world.work("orders", 30 * SECOND, [server])
-    return got
 
 
 @pytest.mark.parametrize("columns", [False, True])
@@ -46,8 +25,8 @@ async def test_a_sleeping_try_makes_a_committed_run_expire(world: World, columns
 
     async def meanwhile() -> None:
         world.wait(HOUR + MINUTE)
-        assert await put(other, run_of(batch), batch) is not None
-        assert await put(other, run_of(batch), batch) is None
+        assert await put(other, run_of(batch), batch)
+        assert not await put(other, run_of(batch), batch)
 
     sleeper.store.next("write", BODIES, meanwhile)
     await sleeper.engine.finish_run(begun, mine)
@@ -85,7 +64,7 @@ async def test_sealed_lane_between_begin_and_finish(world: World, columns: bool,
         assert list((await world.queue("orders")).lanes) == [0]
     for n, b in enumerate(begun):
         await server.engine.finish_run(b, mine)
-        assert await put(other, run_of(batch, writer=f"t{n}"), mine) is None
+        assert not await put(other, run_of(batch, writer=f"t{n}"), mine)
     assert await all_of(world, other) == {m.body: 2 for m in batch}
 
 
@@ -99,7 +78,7 @@ async def test_wrong_clock(world: World, ahead: int, columns: bool) -> None:
     begun = await wrong.engine.begin_run(world.account, "orders", run_of(batch))
     await wrong.engine.finish_run(begun, mine)
     begun = await right.engine.begin_run(world.account, "orders", run_of(batch, writer="b"))
-    assert await put(wrong, run_of(batch, writer="b"), mine) is not None
+    assert await put(wrong, run_of(batch, writer="b"), mine)
     got = await all_of(world, right)
     await right.engine.finish_run(begun, mine)
     got += await all_of(world, right)

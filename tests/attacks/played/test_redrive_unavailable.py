@@ -6,9 +6,7 @@
  3. The caller is told that provably nothing happened. The first message is not in its queue any more, and arrives in
     the target when somebody resumes the move.
 
-Promise: "`Unavailable` is never answered for what may yet happen". Place: engine/moves.py `_redrive_lane` and
-`redrive` (`begun(moved > 0)`): what counts is whether a row was marked moving, not whether one arrived. Mend: have
-`_move` say both (marked, arrived), or set a flag as soon as `transfer.begin` answers with ids; between lanes too.
+Promise: "`Unavailable` is never answered for what may yet happen".
 """
 
 from __future__ import annotations

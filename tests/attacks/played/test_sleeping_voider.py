@@ -10,12 +10,7 @@
  5. Q wakes up and voids X: nobody has claimed it yet, so it succeeds. Q dies before it writes at Y.
  6. Nobody is ever given the message. Key and ledger say committed.
 
-Promise: A1; 0017 "an id that a row names is never void". Place: engine/dedup.py `_one_round` (void after an arbitrary
-sleep, by a row that may have lapsed) together with engine/runs.py `put_keyed` (puts at X again under a lapsed key).
-Mend: who finds the key of a resumed run lapsed must not use an id that an earlier try's key row may have named: treat
-it as unfit (ledger goes on to a new id with `before` X, which voids X before anything is written). Or keep the key's
-row (TTL) at least as long as `kept_until` while it is pending or has a `before`, so that Y is still its word; and
-after a void look at the row again.
+Promise: A1; 0017 "an id that a row names is never void".
 """
 
 from __future__ import annotations

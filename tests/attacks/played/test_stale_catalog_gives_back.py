@@ -10,9 +10,7 @@
  5. S3 writes it in incarnation 2; its settle is refused, which counts as done. The message is in `dead` and visible
     in `orders`, from where it is dead-lettered once more.
 
-Promise: R7. Place: engine/moves.py `_find.find`: a remembered incarnation that differs from the target's is taken for
-the truth; and `_STANDING_STILL`. Mend: on a different incarnation distrust and look the catalog up before answering
-None (what is remembered is a hint, R4); and watch the move by `moving_at` or the row's revision in place of -2.
+Promise: R7.
 """
 
 from __future__ import annotations

@@ -8,10 +8,7 @@
  4. "The target is gone": the message is given back in the source, though lane 0 is open, and A is not void.
  5. The receive claims A. The message is delivered in `to`, and again from the source.
 
-Promise: R7. Place: engine/transfer.py `_reserved` (second LaneSealed -> None) and `_resume_one` (gives back without a
-void).
-Mend: LaneSealed of the second lane is no reason to give back: return False and leave it moving for the next resume,
-or try a few rounds; None only for QueueGone / a queue that is not found.
+Promise: R7.
 """
 
 from __future__ import annotations
