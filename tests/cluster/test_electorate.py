@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from cassandra import OperationTimedOut
+from cassandra.cluster import Session
 
 from angelhair.clock import SystemClock
 from angelhair.engine.schema import SCHEMA_VERSION, TABLES
@@ -15,7 +18,7 @@ from angelhair.stores.cassandra import CassandraSettings, Replication, bootstrap
 from angelhair.stores.cassandra.connect import with_session
 from angelhair.stores.cassandra.electorate import levels_overlap
 from angelhair.stores.cassandra.inspection import clock_warnings, inspect_nodes, settings_warnings, version_warnings
-from angelhair.stores.cassandra.schema import bring_forward, read_version
+from angelhair.stores.cassandra.schema import DECISION_TRIES, bring_forward, read_version, settle_meta
 from cluster import CassandraCluster
 from cluster.testing import connected_store, fresh_settings
 
@@ -191,3 +194,42 @@ def test_settings_that_make_no_sense(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidRequest) as caught:
         CassandraSettings(**wrong)  # type: ignore[arg-type]
     assert caught.value.field in wrong
+
+
+class _LosesAnswers:
+    """A session on the real cluster whose first conditional writes are done, and whose answers never arrive."""
+
+    def __init__(self, session: Session, times: int) -> None:
+        self._session = session
+        self.left = times
+        self.ballots = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def execute(self, statement: str, *arguments: Any, **named: Any) -> Any:
+        answer = self._session.execute(statement, *arguments, **named)
+        if " IF " not in statement or "CREATE" in statement:
+            return answer
+        self.ballots += 1
+        if self.left:
+            self.left -= 1
+            raise OperationTimedOut()
+        return answer
+
+
+def test_a_settlement_whose_answer_was_lost_is_asked_for_again(
+    cassandra_cluster: CassandraCluster, keyspace: str, place: str
+) -> None:
+    def settle(session: Session, _: str) -> None:
+        lossy = _LosesAnswers(session, DECISION_TRIES - 1)
+        assert settle_meta(lossy, keyspace, place, "first") == "first"
+        assert lossy.ballots == DECISION_TRIES
+        assert settle_meta(lossy, keyspace, place, "second") == "first"
+        assert lossy.ballots == DECISION_TRIES, "what is settled needs no ballot"
+        deaf = _LosesAnswers(session, DECISION_TRIES)
+        with pytest.raises(OperationTimedOut):
+            settle_meta(deaf, keyspace, place + " again", "first")
+        assert deaf.ballots == DECISION_TRIES
+
+    asyncio.run(with_session(fresh_settings(cassandra_cluster, keyspace=keyspace), settle))

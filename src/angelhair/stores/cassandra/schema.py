@@ -10,14 +10,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from cassandra import DriverException
 from cassandra.cluster import Session
 from cassandra.policies import HostDistance
 from cassandra.pool import Host
-from cassandra.query import SimpleStatement
+from cassandra.protocol import ErrorMessage
 
 from angelhair.engine.schema import SCHEMA_VERSION, TABLES
 from angelhair.engine.store import Table
 from angelhair.errors import StoreRefused, Unavailable
+from angelhair.stores.cassandra.errors import refused_as_such
 from angelhair.stores.cassandra.layout import CQL_TYPES, column_types
 from angelhair.stores.cassandra.settings import SCHEMA_TIMEOUT_SECONDS
 
@@ -58,6 +60,10 @@ AGREEMENT_SECONDS = 60
 AGREEMENT_LOOK_SECONDS = 0.1
 AGREEMENT_LOOKS = int(AGREEMENT_SECONDS / AGREEMENT_LOOK_SECONDS)
 """How long to wait until every node has the schema. Idle ones take about a second, which is how often they gossip."""
+
+
+DECISION_TRIES = 5
+"""How often a conditional write on the keyspace's own table is asked for. Servers that begin together meet there."""
 
 
 class SchemaMissing(StoreRefused):
@@ -181,22 +187,42 @@ def read_meta(session: Session, keyspace: str, name: str) -> str | None:
 
 
 def settle_meta(session: Session, keyspace: str, name: str, value: str) -> str:
-    """Writes the value if the keyspace has none yet; the one that it has then."""
-    row = session.execute(
-        f'INSERT INTO "{keyspace}"."{META}" (name, value) VALUES (%s, %s) IF NOT EXISTS', (name, value)
-    ).one()
-    return value if row[0] else read_meta(session, keyspace, name) or value
+    """Writes the value if the keyspace has none yet; the one that it has then. It never changes after that, so whoever
+    finds one needs no ballot: servers that start together do not outbid each other."""
+    known = read_meta(session, keyspace, name)
+    if known is not None:
+        return known
+    written = _decided(
+        session, f'INSERT INTO "{keyspace}"."{META}" (name, value) VALUES (%s, %s) IF NOT EXISTS', (name, value)
+    )
+    return value if written else read_meta(session, keyspace, name) or value
 
 
 def _record_version(session: Session, keyspace: str, found: int | None, version: int) -> None:
     if found is None:
         settled = int(settle_meta(session, keyspace, VERSION_NAME, str(version)))
     else:
-        statement = SimpleStatement(f'UPDATE "{keyspace}"."{META}" SET value = %s WHERE name = %s IF value = %s')
-        row = session.execute(statement, (str(version), VERSION_NAME, str(found))).one()
-        settled = version if row[0] else read_version(session, keyspace) or version
+        statement = f'UPDATE "{keyspace}"."{META}" SET value = %s WHERE name = %s IF value = %s'
+        written = _decided(session, statement, (str(version), VERSION_NAME, str(found)))
+        settled = version if written else read_version(session, keyspace) or version
     if settled > version:
         raise _newer(keyspace, settled, version)
+
+
+def _decided(session: Session, statement: str, parameters: Sequence[str]) -> bool:
+    """Whether a conditional write took effect. One that met a time-out is asked for again: whether the first did it or
+    the second, who reads afterwards finds what was decided."""
+
+    def ask() -> bool:
+        return bool(session.execute(statement, parameters).one()[0])
+
+    for _ in range(DECISION_TRIES - 1):
+        try:
+            return ask()
+        except (DriverException, ErrorMessage) as error:
+            if refused_as_such(error):
+                raise
+    return ask()
 
 
 def _newer(keyspace: str, found: int, version: int) -> StoreRefused:
