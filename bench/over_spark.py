@@ -101,7 +101,7 @@ class World:
         check_file(self.data)
         asyncio.run(filled())
         tell("the table to load")
-        as_bodies(self.ours("number,body"), SETTINGS.bucket_size).write.parquet(self.table)
+        as_bodies(self.ours("number,body"), self.incarnation, SETTINGS.bucket_size).write.parquet(self.table)
 
     def fresh(self) -> Path:
         self.made += 1
@@ -238,12 +238,13 @@ def spark_section(short: bool) -> Section:
     rates, times = measure(messages, rounds, batches)
     lines = [
         f"{messages:,} messages of {BODY_BYTES} bytes, all acked, in buckets of {SETTINGS.bucket_size:,}; Spark on "
-        f"{MASTER}. Scans go to a sink that does nothing. Spark's JDBC source reads the same file with as many "
-        "partitions, each the same buckets, and makes nothing of what is stored: no id, no state, no times. Both "
-        "were seen to read the same messages. The JDBC writer appends to a table laid out as ours for bodies, with "
-        "one task, as SQLite has one writer, and in one transaction; ours commits every block, with its ledger. Both "
-        "with the write-ahead log and synchronous=FULL, read back. Sides take turns; medians of rounds, and of a "
-        "ratio the median of what each round says.",
+        f"{MASTER}. "
+        "Scans go to a sink that does nothing. Spark's JDBC source reads the same file with as many partitions, "
+        "each the same buckets, and makes nothing of what is stored: no id, no state, no times. Both were seen to "
+        "read the same messages. The JDBC writer appends the rows that ours makes to a table laid out as ours for "
+        "bodies, with one task, as SQLite has one writer, and in one transaction; ours commits every block, with "
+        "its ledger. Both with the write-ahead log and synchronous=FULL, read back. Sides take turns; medians of "
+        "rounds, and of a ratio the median of what each round says.",
         "",
         *table(("", "thousand rows/s", "rounds"), rates.rows(1_000)),
         "",

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from angelhair.settings import ACCOUNT
 from bench.cassandra_node import SETTINGS as NODE_SETTINGS
 from bench.cassandra_node import Node, cassandra_node
 from bench.filling import BODY_BYTES, SETTINGS, Filling
@@ -58,15 +59,17 @@ class World:
     queue: str = ""
 
     def fill(self, tell: Callable[[str], None]) -> None:
-        async def filled() -> None:
+        async def filled() -> str:
             store = await connected_store(self.node.cluster, self.node.keyspace)
             filling = Filling(store)
             self.queue = await filling.create()
             await filling.put(self.queue, self.messages, lambda done: tell(f"{done:,} messages put"))
+            incarnation = (await filling.engine.find_queue(ACCOUNT, self.queue)).incarnation
             await store.close()
+            return incarnation
 
-        asyncio.run(filled())
-        as_bodies(self.ours("number,body"), SETTINGS.bucket_size).write.parquet(self.table)
+        rows = as_bodies(self.ours("number,body"), asyncio.run(filled()), SETTINGS.bucket_size)
+        rows.write.parquet(self.table)
 
     def options(self, keyspace: str, queue: str) -> dict[str, str]:
         return {"contactPoints": ",".join(self.node.contact_points), "keyspace": keyspace, "queue": queue}

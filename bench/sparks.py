@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from angelhair.engine.places import bodies
 from angelhair.spark import register
 from bench.here import ROOT
 
@@ -49,10 +51,12 @@ def session(
         spark.stop()
 
 
-def as_bodies(messages: DataFrame, bucket_size: int) -> DataFrame:
-    """Rows as they lie in the table of bodies: what whoever writes that table without us has to bring along."""
+def as_bodies(messages: DataFrame, incarnation: str, bucket_size: int) -> DataFrame:
+    """Rows as they lie in the table of bodies: what whoever writes that table without us has to bring along. They are
+    as long as ours are, times included."""
+    beginning = bodies(incarnation, 0, 0).key.removesuffix("0")
+    now_ms = f.lit(time.time_ns() // 1_000_000)
     return messages.select(
-        f.concat(f.lit("i.0."), (f.col("number") / bucket_size).cast("bigint")).alias("partition"),
-        f.col("number").alias("key"), "body", f.lit(0).cast("bigint").alias("enqueued_at"),
-        f.lit(0).cast("bigint").alias("keyed"),
+        f.concat(f.lit(beginning), (f.col("number") / bucket_size).cast("bigint")).alias("partition"),
+        f.col("number").alias("key"), "body", now_ms.alias("enqueued_at"), now_ms.alias("keyed"),
     )

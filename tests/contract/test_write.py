@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+
 import pytest
 
+from angelhair.engine.packed import LENGTH_BITS, Packed
 from angelhair.engine.store import APPLIED, Change, Key, Refused, Row, RowChange, RowsInARow, Span, Store, Values, Write
 from tests.contract.tools import (
     GUARDED,
@@ -50,6 +53,20 @@ async def test_2_rows_in_a_row_are_rows_like_others(store: Store) -> None:
     assert list(rows[:2]) == [rows[0], rows[1]] == [
         Row(4, {"body": b"", "enqueued_at": 7}), Row(5, {"body": b"\x00", "enqueued_at": 7})
     ]
+
+
+@pytest.mark.parametrize("bodies", [[b"", b"\x00", *(b"body %d" % number for number in range(300)), b""], [b"", b""]])
+async def test_2_rows_in_a_row_may_be_packed(store: Store, bodies: list[bytes]) -> None:
+    """As they lie in memory, with others before and behind them."""
+    partition = fresh(PLAIN)
+    all_of_them = [b"before", *bodies, b"behind"]
+    begins = [sum(map(len, all_of_them[:place])) for place in range(len(all_of_them))]
+    pieces = array("q", (begin << LENGTH_BITS | len(body) for begin, body in zip(begins, all_of_them, strict=True)))
+    packed = Packed(memoryview(b"".join(all_of_them)), memoryview(pieces), 10)[1:-1]
+    assert list(packed) == bodies
+    assert await store.write([Write(partition, RowsInARow(4, "body", packed, {"enqueued_at": 7}))]) == [None]
+    expected = {4 + place: {"body": body, "enqueued_at": 7} for place, body in enumerate(bodies)}
+    assert await all_rows(store, partition) == expected
 
 
 async def test_2_rows_in_a_row_may_be_of_text_and_leave_gaps(store: Store) -> None:

@@ -30,6 +30,7 @@ from angelhair.engine.lanes import step_lanes
 from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import redrive
+from angelhair.engine.packed import Packed
 from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.runs import Bodies
@@ -213,7 +214,8 @@ class Engine:
         tried again, by anybody."""
         validate_whole("messages", len(messages), begun.run.messages, begun.run.messages)
         if isinstance(messages, Bodies):
-            validate_bodies(messages.bodies)
+            if not isinstance(messages.bodies, Packed) or messages.bodies.at_most > limits.BODY_BYTES:
+                validate_bodies(messages.bodies)
         else:
             for message in messages:
                 validate_message(message)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from angelhair import limits
+from angelhair.engine.packed import Packed
 from angelhair.engine.store import Change, Key, RowsInARow, Span, Table, Value, Values, Write
 
 
@@ -30,11 +31,16 @@ def check_write(write: Write) -> None:
     if isinstance(rows, RowsInARow):
         _check_key(table, rows.first)
         _check_values(table, columns, rows.same)
-        if columns.get(rows.column) is bytes and {*map(type, rows.different)} == {bytes}:
+        if columns.get(rows.column) is bytes and all_blobs(rows.different):
             return
     for key, values in rows:
         _check_key(table, key)
         _check_values(table, columns, values)
+
+
+def all_blobs(values: Sequence[Value]) -> bool:
+    """What a store may take as one array."""
+    return isinstance(values, Packed) or {*map(type, values)} == {bytes}
 
 
 def check_change(change: Change) -> None:

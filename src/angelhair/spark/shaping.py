@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql.types import VariantVal
 
+from angelhair.engine.packed import LENGTH_BITS, Packed
 from angelhair.errors import InvalidRequest
 from angelhair.spark.columns import (
     BINARY,
@@ -116,12 +118,25 @@ def bodies_of(raw: pa.RecordBatch) -> pa.Array:
 
 def bytes_of(bodies: pa.Array) -> memoryview:
     """All bodies, one behind the other, as they lie in memory."""
+    data, ends = _as_they_lie(bodies)
+    return data[ends[0] : ends[-1]]
+
+
+def packed(bodies: pa.Array) -> Packed:
+    """Bodies as they lie in memory, of which none is null."""
+    data, ends = _as_they_lie(bodies)
+    lengths = np.diff(ends)
+    pieces = (ends[:-1].astype(np.int64) << LENGTH_BITS) | lengths
+    return Packed(data, pieces.data, int(lengths.max(initial=0)))
+
+
+def _as_they_lie(bodies: pa.Array) -> tuple[memoryview, npt.NDArray[np.int32]]:
+    """What holds them, and where in it each ends; before the first end, where the first begins."""
     there = (pc.fill_null(bodies, b"") if bodies.null_count else bodies).cast(pa.binary())
     _, offsets, data = there.buffers()
     if data is None:
-        return memoryview(b"")
-    ends = np.frombuffer(offsets, dtype=np.int32)[there.offset : there.offset + len(there) + 1]
-    return memoryview(data)[ends[0] : ends[-1]]
+        return memoryview(b""), np.zeros(len(there) + 1, dtype=np.int32)
+    return memoryview(data), np.frombuffer(offsets, dtype=np.int32)[there.offset : there.offset + len(there) + 1]
 
 
 def _payload(bodies: pa.Array, payload: str) -> pa.Array:

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 from angelhair.engine.runs import Bodies
 from angelhair.errors import InvalidRequest
 from angelhair.model import NewMessage
-from angelhair.spark.shaping import bytes_of
+from angelhair.spark.shaping import bytes_of, packed
 
 NUMBER = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType)
 
@@ -131,11 +131,11 @@ def _together(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return whole
 
 
-def _plain(name: str, column: pa.Array) -> list[Any]:
+def _plain(name: str, column: pa.Array) -> Sequence[Any]:
     if name == "body":
         if column.null_count:
             raise InvalidRequest("body", "is null in a row: a message has a body, if an empty one")
-        column = column.cast(pa.binary())
+        return packed(column)
     elif name == "due_at":
         column = pc.divide(column.cast(pa.int64()), 1000)
     elif name == "delay":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from angelhair.engine.packed import LENGTH_BITS
 from angelhair.engine.store import Table
 from angelhair.stores.sqlite.layout import EXPIRES, KEY, PARTITION, flags_of, quoted
 
@@ -104,14 +105,16 @@ def upsert_run(table: Table, columns: tuple[str, ...]) -> str:
 
 
 @lru_cache(SHAPES)
-def upsert_column(table: Table, column: str, same: tuple[str, ...]) -> str:
+def upsert_column(table: Table, column: str, same: tuple[str, ...], packed: bool) -> str:
     """Sets one column from an array, and others alike, in rows that follow each other. The partition, the first key,
-    the array, now; then the other columns and the expiry."""
+    the array, of packed blobs what they are cut from and where that begins, now; then the other columns and the
+    expiry."""
     columns = (column, *same)
-    values = ",".join(f"?{number}" for number in range(5, 5 + len(same) + 1))
+    value = f"substr(?4,(value>>{LENGTH_BITS})-?5+1,value&{(1 << LENGTH_BITS) - 1})" if packed else "value"
+    values = ",".join(f"?{number}" for number in range(7, 7 + len(same) + 1))
     return (
         f"INSERT INTO {quoted(table.name)} ({','.join([PARTITION, KEY, *map(quoted, columns), EXPIRES])}) "
-        f"SELECT ?1,?2+rowid-1,value,{values} FROM carray(?3) WHERE true {_on_conflict(table, columns, 4)}"
+        f"SELECT ?1,?2+rowid-1,{value},{values} FROM carray(?3) WHERE true {_on_conflict(table, columns, 6)}"
     )
 
 

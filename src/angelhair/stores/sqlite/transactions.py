@@ -12,6 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 import apsw
 
+from angelhair.engine.mistakes import all_blobs
+from angelhair.engine.packed import Packed
 from angelhair.engine.store import (
     APPLIED,
     Applied,
@@ -20,7 +22,6 @@ from angelhair.engine.store import (
     RowChange,
     RowsInARow,
     Table,
-    Value,
     Values,
     Write,
 )
@@ -29,6 +30,10 @@ from angelhair.stores.sqlite.runs import runs_among
 
 SWEEP_ROWS = 500
 """Expired rows taken away by one transaction: a few milliseconds."""
+
+
+NOTHING = b"\0"
+"""What blobs without a byte are cut from."""
 
 
 class Unexpected(NamedTuple):
@@ -102,7 +107,7 @@ class _Effects:
     def write(self, write: Write) -> None:
         table, partition = write.partition
         expires_ms = None if write.ttl_seconds is None else self._now_ms + write.ttl_seconds * 1000
-        if isinstance(write.rows, RowsInARow) and _all_blobs(write.rows.different):
+        if isinstance(write.rows, RowsInARow) and all_blobs(write.rows.different):
             self._columns.append((write.partition, write.rows, expires_ms))
             return
         for key, values in write.rows:
@@ -131,17 +136,18 @@ class _Effects:
                 start = end
         for (table, partition), rows, expires_ms in self._columns:
             connection.execute(
-                statements.upsert_column(table, rows.column, tuple(rows.same)),
-                (
-                    partition, rows.first, apsw.carray(tuple(rows.different)), self._now_ms, *rows.same.values(),
-                    expires_ms,
-                ),
+                statements.upsert_column(table, rows.column, tuple(rows.same), isinstance(rows.different, Packed)),
+                (partition, rows.first, *_array(rows.different), self._now_ms, *rows.same.values(), expires_ms),
             )
 
 
-def _all_blobs(values: Sequence[Value]) -> bool:
-    """What SQLite takes as one array."""
-    return {*map(type, values)} == {bytes}
+def _array(blobs: Sequence[Any]) -> tuple[Any, ...]:
+    """An array for SQLite. Of packed ones their pieces, what they are cut from, and where that begins: nothing at all
+    would be NULL there."""
+    if not isinstance(blobs, Packed):
+        return apsw.carray(tuple(blobs)), None, None
+    begin, data = blobs.stretch()
+    return apsw.carray(blobs.pieces, flags=apsw.SQLITE_CARRAY_INT64), data or NOTHING, begin
 
 
 def _change(connection: apsw.Connection, change: Change, now_ms: int) -> Applied | Unexpected:
