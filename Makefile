@@ -100,8 +100,9 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
 
 # A session for each worker serves whole files: most of the time goes to starting processes, so two are faster than one.
+# In the order of their names: those with one long test, which would come last by their number of tests, come early.
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
-	$(STAGE) "tests on Spark" $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile tests/spark
+	$(STAGE) "tests on Spark" $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/spark
 
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
 # for them come early.

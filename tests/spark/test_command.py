@@ -23,7 +23,7 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_archive_from_the_command_line(tmp_path: Path) -> None:
+def test_archive_from_the_command_line(command: Command, tmp_path: Path) -> None:
     data, lake = tmp_path / "data", tmp_path / "lake"
     data.mkdir()
     with on_file(data) as live:
@@ -38,7 +38,7 @@ def test_archive_from_the_command_line(tmp_path: Path) -> None:
         "bytes": sum(path.stat().st_size for path in lake.rglob("*.parquet")),
     }
     assert DeltaTable(str(lake / queue)).to_pyarrow_table().num_rows == 40
-    again = process("archive", "--queue", queue, "--lake", str(lake), "--data", str(data))
+    again = command("archive", "--queue", queue, "--lake", str(lake), "--data", str(data))
     assert (again.returncode, again.stdout.split(" messages")[0]) == (0, "0")
 
 

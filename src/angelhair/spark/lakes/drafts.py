@@ -36,6 +36,11 @@ REPEATED = ("bucket", "attributes", "origin", "deliveries", "state", "moved_to",
 """Columns whose values come again, which a dictionary makes small. For the others it would be built for nothing."""
 
 
+GROWING = ("number", "enqueued_at", "due_at", "first_delivered_at", "visible_at", "settled_at")
+"""Columns of numbers that are near the one before: written as the differences they take a quarter less of a file's
+time. Every reader that knows Parquet's second version has it."""
+
+
 class Draft:
     """Used with `with`: what is not finished leaves nothing behind, unless the process ends."""
 
@@ -51,6 +56,7 @@ class Draft:
             self._sink, schema, compression=COMPRESSION, write_page_checksum=True,
             use_dictionary=[column for column in schema.names if column in REPEATED],
             write_statistics=[column for column in schema.names if column not in PRIVATE],
+            column_encoding={column: "DELTA_BINARY_PACKED" for column in schema.names if column in GROWING},
         )
         self._waiting: list[pa.RecordBatch] = []
         self._rows = self._bytes = 0
