@@ -1,6 +1,8 @@
 """R7: nothing is delivered more often than allowed; what is moved arrives under one id; what is acked is not moved."""
 
-from angelhair.simulation.history import CONFIRMED, Put
+import math
+
+from angelhair.simulation.history import CONFIRMED, UNKNOWN, Put
 from angelhair.simulation.outcome import Outcome
 
 
@@ -23,7 +25,9 @@ def dead_letters(outcome: Outcome) -> list[str]:
 
 
 def _put_anew(outcome: Outcome) -> set[str]:
-    """Bodies that were put, and put again after the queue may have been deleted: two messages, perhaps of one id."""
+    """Bodies that may have been put to the queue and, after it was deleted, to the one that was made in its place: two
+    messages, perhaps of one id. By puts that were repeated, or by one that was under way meanwhile: its server found
+    the queue gone, and put to the new one."""
     deletions = [cleared for cleared in outcome.history.cleared if cleared.deleted]
     puts: dict[str, list[Put]] = {}
     for put in outcome.history.puts if deletions else ():
@@ -32,10 +36,14 @@ def _put_anew(outcome: Outcome) -> set[str]:
         body
         for body, tries in puts.items()
         for cleared in deletions
-        if len(tries) > 1
-        and (cleared.ended_us is None or cleared.ended_us >= min(put.started_us for put in tries))
-        and cleared.started_us <= max(put.started_us for put in tries)
+        if (cleared.ended_us is None or cleared.ended_us >= min(put.started_us for put in tries))
+        and cleared.started_us <= max(_over_us(put) for put in tries)
     }
+
+
+def _over_us(put: Put) -> float:
+    """From when on its server does nothing more for it. What it never answered it may still be about."""
+    return math.inf if put.outcome == UNKNOWN else put.ended_us
 
 
 def _acked_and_moved(outcome: Outcome, anew: set[str]) -> list[str]:
