@@ -26,10 +26,11 @@ async def by_lane(
     queue = await memory.find_queue(account, name, memory.clock.now())
     looked_again = False
     outcomes: list[AckOutcome] = [None] * len(items)
-    by_lane: dict[tuple[str, int], tuple[Lane, list[tuple[int, tuple[Receipt, W]]]]] = {}
+    by_lane: dict[tuple[str, int], tuple[Lane, list[int], list[tuple[Receipt, W]]]] = {}
+    incarnation, secret = queue.incarnation, queue.secret
     for index, (text, wish) in enumerate(items):
         try:
-            receipt = receipts.decode(queue.incarnation, queue.secret, text)
+            receipt = receipts.decode(incarnation, secret, text)
         except InvalidReceipt as error:
             outcomes[index] = error
             if looked_again or not receipts.is_well_formed(text):
@@ -38,23 +39,26 @@ async def by_lane(
             looked_again = True
             memory.distrust(account, name)
             queue = await memory.find_queue(account, name, memory.clock.now())
+            incarnation, secret = queue.incarnation, queue.secret
             try:
-                receipt = receipts.decode(queue.incarnation, queue.secret, text)
+                receipt = receipts.decode(incarnation, secret, text)
             except InvalidReceipt as still:
                 outcomes[index] = still
                 continue
-        place = (queue.incarnation, receipt.lane)
+        place = (incarnation, receipt.lane)
         if place not in by_lane:
-            by_lane[place] = (memory.lane(queue, receipt.lane), [])
-        by_lane[place][1].append((index, (receipt, wish)))
-    for lane, group in by_lane.values():
+            by_lane[place] = (memory.lane(queue, receipt.lane), [], [])
+        _, indices, group = by_lane[place]
+        indices.append(index)
+        group.append((receipt, wish))
+    for lane, indices, group in by_lane.values():
         try:
-            results = await run(lane, [item for _, item in group])
+            results = await run(lane, group)
         except StoreError as error:
             results = [error] * len(group)
         except QueueGone:
             memory.distrust(account, name)
             results = [StaleReceipt("the message is gone, with its queue or lane")] * len(group)
-        for (index, _), result in zip(group, results, strict=True):
+        for index, result in zip(indices, results, strict=True):
             outcomes[index] = result
     return outcomes

@@ -13,6 +13,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import ERASED
 from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.making import maker
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, RowChange, Values
@@ -21,6 +22,8 @@ from angelhair.errors import AngelhairError, MessageGone, OutcomeUnknown, StaleR
 ACKED = "acked"
 
 AckOutcome = AngelhairError | None
+
+_row_change = maker(RowChange)
 
 
 async def ack(lane: Lane, group: Sequence[Receipt], now: Moment) -> list[AckOutcome]:
@@ -83,7 +86,7 @@ def _rows(batch: Sequence[Receipt], now: Moment) -> list[RowChange]:
     for _, _, delivery in batch:
         if delivery not in expected:
             expected[delivery] = {"delivery": delivery, "settled": None}
-    return [RowChange(number, expected[delivery], values) for _, number, delivery in batch]
+    return [_row_change((number, expected[delivery], values)) for _, number, delivery in batch]
 
 
 def _free(found: Values, receipt: Receipt, flags: Values) -> bool:

@@ -15,9 +15,12 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.making import maker
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Value, Values
 from angelhair.errors import OutcomeUnknown, StoreError
+
+_row_change = maker(RowChange)
 
 
 class Wish(NamedTuple):
@@ -50,6 +53,10 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
             lane.store, [_change(lane, place[0], rows, token, now) for place, rows in groups]
         )
         for (place, group), outcome in zip(groups, outcomes, strict=True):
+            if isinstance(outcome, Applied) and len(group) == len(pending[place]):
+                won.extend(group)
+                pending[place].clear()
+                continue
             if isinstance(outcome, Applied):
                 taken = group
             elif isinstance(outcome, Refused):
@@ -92,11 +99,12 @@ def _rows(group: Sequence[Wish], token: str, now: Moment) -> list[RowChange]:
     known: dict[tuple[int | None, int | None, bool, int], tuple[Values, Values]] = {}
     rows = []
     for _, candidate, visibility_ms in group:
-        kind = (candidate.delivery, candidate.revision, candidate.first_delivered_at is None, visibility_ms)
+        number, delivery, revision, first_delivered_at, *_ = candidate
+        kind = (delivery, revision, first_delivered_at is None, visibility_ms)
         alike = known.get(kind)
         if alike is None:
             alike = known[kind] = _expect_and_values(candidate, visibility_ms, token, now)
-        rows.append(RowChange(candidate.number, *alike))
+        rows.append(_row_change((number, *alike)))
     return rows
 
 

@@ -14,8 +14,11 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import kept_since, over_before
 from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
 from angelhair.engine.bucketed.opening import open_buckets
+from angelhair.engine.making import maker
 from angelhair.engine.store import Slice, Span, Values
 from angelhair.errors import StoreError
+
+_made = maker(Candidate)
 
 
 async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring: bool) -> None:
@@ -152,16 +155,18 @@ def _take_in(
 
 def _candidate(opened: OpenBucket, number: int, values: Values, enqueued_at: int, body: bytes) -> Candidate:
     attributes, origin = values.get("attributes"), values.get("origin")
-    return Candidate(
-        number,
-        None,
-        None,
-        None,
-        body,
-        attributes if isinstance(attributes, str) else None,
-        enqueued_at,
-        origin if isinstance(origin, str) else None,
-        opened.token,
+    return _made(
+        (
+            number,
+            None,
+            None,
+            None,
+            body,
+            attributes if isinstance(attributes, str) else None,
+            enqueued_at,
+            origin if isinstance(origin, str) else None,
+            opened.token,
+        )
     )
 
 

@@ -20,9 +20,12 @@ from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, read_marks
 from angelhair.engine.bucketed.opening import open_buckets, still_there
 from angelhair.engine.bucketed.reader import close_passed, read_new
 from angelhair.engine.identities import Identities
+from angelhair.engine.making import maker
 from angelhair.engine.store import Row, Span, Value
 from angelhair.errors import StoreError
 from angelhair.model import Ask, Delivery, MessageId
+
+_delivered, _id, _wish = maker(Delivery), maker(MessageId), maker(Wish)
 
 
 class Waiting:
@@ -155,7 +158,7 @@ async def _serve(
         if visibility_ms is None:
             visibility_ms = lane.settings.visibility_timeout_ms
         share = found[len(wishes) : len(wishes) + waiting.missing]
-        wishes += [Wish(bucket, candidate, visibility_ms) for bucket, candidate in share]
+        wishes += [_wish((bucket, candidate, visibility_ms)) for bucket, candidate in share]
         owners.update([(candidate.number, waiting) for _, candidate in share])
     buckets = {wish.bucket for wish in wishes}
     lane.view.claiming.update(buckets)
@@ -246,15 +249,18 @@ def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment)
         if candidate.body is None:
             return None
         lane.view.note_size(len(candidate.body))
-    delivery = (candidate.delivery or 0) + 1
-    return Delivery(
-        MessageId(lane.number, candidate.number),
-        receipts.encode(lane.incarnation, lane.secret, lane.number, candidate.number, delivery),
-        candidate.body,
-        candidate.attributes,
-        delivery,
-        candidate.enqueued_at,
-        candidate.first_delivered_at if candidate.first_delivered_at is not None else now.wall_ms,
-        now.wall_ms + wish.visibility_ms,
-        candidate.origin,
+    number, delivered, _, first_delivered_at, body, attributes, enqueued_at, origin, _ = candidate
+    delivery = (delivered or 0) + 1
+    return _delivered(
+        (
+            _id((lane.number, number)),
+            receipts.encode(lane.incarnation, lane.secret, lane.number, number, delivery),
+            body,
+            attributes,
+            delivery,
+            enqueued_at,
+            first_delivered_at if first_delivered_at is not None else now.wall_ms,
+            now.wall_ms + wish.visibility_ms,
+            origin,
+        )
     )
