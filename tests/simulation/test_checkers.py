@@ -252,6 +252,24 @@ def test_what_a_fault_explains_is_no_violation(plant: Callable[[History], None])
     assert speaking(outcome_of(history)) == []
 
 
+@pytest.mark.parametrize(
+    ("ended_s", "outcome", "accused"),
+    [
+        pytest.param(60, CONFIRMED, False, id="confirmed after it: the message may be in both queues"),
+        pytest.param(0, UNKNOWN, False, id="never answered: its server may still be about it"),
+        pytest.param(40, CONFIRMED, True, id="confirmed before it"),
+        pytest.param(40, UNKNOWN, True, id="answered before it, if with an unknown outcome"),
+    ],
+)
+def test_a_put_that_outlasts_a_deletion_may_be_in_both_queues(ended_s: int, outcome: str, accused: bool) -> None:
+    history = clean()
+    acked_and_moved(history)
+    (place,) = [place for place, put in enumerate(history.puts) if put.body == history.deliveries[6].body]
+    history.puts[place] = replace(history.puts[place], ended_us=ended_s * SECOND_US, outcome=outcome)
+    history.cleared.append(Cleared("work", 50 * SECOND_US, 51 * SECOND_US, deleted=True))
+    assert ("dead_letters" in speaking(outcome_of(history))) is accused
+
+
 # ---- the inspector, which feeds the checkers of marks and of what is left over
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from angelhair.simulation.history import CONFIRMED, UNKNOWN, Put
+from angelhair.simulation.history import CONFIRMED, Put
 from angelhair.simulation.outcome import Outcome
 
 
@@ -43,7 +43,7 @@ def _put_anew(outcome: Outcome) -> set[str]:
 
 def _over_us(put: Put) -> float:
     """From when on its server does nothing more for it. What it never answered it may still be about."""
-    return math.inf if put.outcome == UNKNOWN else put.ended_us
+    return put.ended_us or math.inf
 
 
 def _acked_and_moved(outcome: Outcome, anew: set[str]) -> list[str]:
