@@ -55,7 +55,10 @@ async def test_2_rows_in_a_row_are_rows_like_others(store: Store) -> None:
     ]
 
 
-@pytest.mark.parametrize("bodies", [[b"", b"\x00", *(b"body %d" % number for number in range(300)), b""], [b"", b""]])
+@pytest.mark.parametrize(
+    "bodies", [[b"", b"\x00", *(b"body %d" % number for number in range(300)), b""], [b"", b""], []],
+    ids=["many", "empty ones", "none"],
+)
 async def test_2_rows_in_a_row_may_be_packed(store: Store, bodies: list[bytes]) -> None:
     """As they lie in memory, with others before and behind them."""
     partition = fresh(PLAIN)

@@ -39,8 +39,8 @@ def check_write(write: Write) -> None:
 
 
 def all_blobs(values: Sequence[Value]) -> bool:
-    """What a store may take as one array."""
-    return isinstance(values, Packed) or {*map(type, values)} == {bytes}
+    """What a store may take as one array; nothing at all is none."""
+    return len(values) > 0 if isinstance(values, Packed) else {*map(type, values)} == {bytes}
 
 
 def check_change(change: Change) -> None:

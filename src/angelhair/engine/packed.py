@@ -17,7 +17,7 @@ class Packed(Sequence[bytes]):
 
     def __init__(self, data: memoryview, pieces: memoryview, at_most: int) -> None:
         """`pieces`: for each blob, in 64 bits, where it begins and how long it is. They follow each other in `data`.
-        None of them is longer than `at_most`."""
+        `at_most`: how long the longest is."""
         self.data = data
         self.pieces = pieces
         self.at_most = at_most
