@@ -24,11 +24,11 @@ import pytest
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import catalog, places
-from angelhair.engine.bucketed.lane import Marks
 from angelhair.engine.engine import Engine
+from angelhair.engine.marks import Marks
 from angelhair.engine.store import Partition, Row, Slice, Span, Store
 from angelhair.errors import AngelhairError
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from angelhair.stores.memory import MemoryStore
 from angelhair.stores.sqlite import open_store
 from tests.faults import FaultyStore
@@ -240,7 +240,7 @@ class Server:
         return await self.engine.ack(self.world.account, name, [delivery.receipt for delivery in deliveries])
 
     async def extend(self, name: str, delivery: Delivery, hide_ms: int) -> AngelhairError | None:
-        (outcome,) = await self.engine.change(self.world.account, name, [(delivery.receipt, hide_ms, None)])
+        (outcome,) = await self.engine.change(self.world.account, name, [WantedChange(delivery.receipt, hide_ms)])
         return outcome
 
     async def take(self, name: str, count: int = 1) -> list[Delivery]:

@@ -10,7 +10,8 @@
     │   ├── QueueNotFound
     │   ├── QueueExists             the name is taken by a queue with other settings
     │   └── StaleReceipt            the message was delivered again, moved or settled since
-    │       └── MessageGone         it was settled, perhaps by this very receipt, and its bucket has been dropped
+    │       ├── MessageGone         it was settled, perhaps by this very receipt, and its bucket has been dropped
+    │       └── NotInFlight         its time-out has passed, though nobody received it since
     └── StoreRefused                the store must not be used as it is: wrong schema version, unsafe settings
 
 "Did not happen" and "may have happened" are never the same type: a put that answers `Unavailable` will never be
@@ -77,6 +78,10 @@ class StaleReceipt(RequestError):
 
 class MessageGone(StaleReceipt):
     """The message was settled for good, perhaps by an earlier try with this receipt; its bucket has been dropped."""
+
+
+class NotInFlight(StaleReceipt):
+    """The time-out of this delivery has passed, though nobody received the message since."""
 
 
 class StoreRefused(AngelhairError):

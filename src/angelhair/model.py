@@ -44,6 +44,8 @@ class NewMessage(NamedTuple):
     """An idempotency key: puts with the same key within the queue's window are one message."""
     origin: str | None = None
     """The queue and id it came from, when it was moved."""
+    group: str | None = None
+    """Of a fifo queue: messages of one group are delivered in order. Other kinds do not read it."""
 
 
 class Ask(NamedTuple):
@@ -52,6 +54,21 @@ class Ask(NamedTuple):
     messages: int
     visibility_ms: int | None = None
     """None takes the queue's visibility time-out."""
+    attempt: str | None = None
+    """Of a fifo queue: asked again with the same attempt, while all of it is hidden and untouched, it is answered with
+    the same deliveries."""
+
+
+class WantedChange(NamedTuple):
+    """What is to change about a delivered message; None leaves it."""
+
+    receipt: str
+    visibility_ms: int | None = None
+    """From now on; 0 releases it."""
+    body: bytes | None = None
+    in_flight: bool = False
+    """Only while it is hidden. Otherwise a message whose time-out has passed, and that nobody received since, is hidden
+    again."""
 
 
 class Delivery(NamedTuple):
@@ -66,6 +83,7 @@ class Delivery(NamedTuple):
     first_delivered_at_ms: int
     visible_at_ms: int
     origin: str | None
+    group: str | None = None
 
 
 class Peeked(NamedTuple):
@@ -77,13 +95,21 @@ class Peeked(NamedTuple):
     deliveries: int
     enqueued_at_ms: int
     origin: str | None
+    group: str | None = None
+
+
+BUCKETED, FIFO = "bucketed", "fifo"
+"""The kinds of queues."""
+
+BY_QUEUE, BY_GROUP = "queue", "group"
+"""Among which messages of a fifo queue a key is one message: all of them, or those of its group."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
     """How a queue behaves. Times in milliseconds; None means without end or without limit."""
 
-    kind: str = "bucketed"
+    kind: str = BUCKETED
     bucket_size: int = 1_000
     lanes: int = 1
     visibility_timeout_ms: int = 30_000
@@ -95,9 +121,12 @@ class QueueSettings:
     history_ms: int = DAY_MS
     archive: bool = False
     dedup_window_ms: int = 300_000
+    dedup_scope: str = BY_QUEUE
 
     FIXED = ("kind", "bucket_size")
     """What cannot change while a queue lives: ids are cut into buckets by it."""
+    FIXED_OF_FIFO = ("lanes",)
+    """And of a fifo queue: a group must stay in its lane."""
 
     def validated(self) -> QueueSettings:
         validate_whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
@@ -115,16 +144,33 @@ class QueueSettings:
             validate_name("dead_letter_queue", self.dead_letter_queue)
         if not isinstance(self.archive, bool):
             raise InvalidRequest("archive", f"must be true or false, not {self.archive!r}")
-        if self.kind != "bucketed":
-            raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there is 'bucketed'")
+        if self.kind not in (BUCKETED, FIFO):
+            raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there are 'bucketed' and 'fifo'")
+        if self.dedup_scope not in (BY_QUEUE, BY_GROUP):
+            raise InvalidRequest("dedup_scope", f"must be 'queue' or 'group', not {self.dedup_scope!r}")
+        if self.kind == FIFO:
+            self._validate_fifo()
         return self
+
+    def _validate_fifo(self) -> None:
+        _duration("dedup_window", self.dedup_window_ms, 1_000, limits.FIFO_WINDOW_MAXIMUM_MS)
+        if self.lanes > 1 and self.dedup_scope != BY_GROUP:
+            # A group lies in one lane whole, a key's messages do not.
+            raise InvalidRequest("dedup_scope", "must be 'group' in a fifo queue with more than one lane")
+        if self.archive:
+            raise InvalidRequest("archive", "a fifo queue cannot be archived")
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """What of this queue cannot change while it lives."""
+        return (*self.FIXED, *self.FIXED_OF_FIFO) if self.kind == FIFO else self.FIXED
 
     def changed(self, changes: Mapping[str, Any]) -> QueueSettings:
         known = {field.name for field in fields(self)}
         for name in changes:
             if name not in known:
                 raise InvalidRequest(name, "is not a setting of a queue")
-            if name in self.FIXED and changes[name] != getattr(self, name):
+            if name in self.fixed and changes[name] != getattr(self, name):
                 raise InvalidRequest(name, "cannot change after the queue was created")
         return replace(self, **changes).validated()
 
@@ -164,6 +210,20 @@ def validate_message(message: NewMessage) -> None:
         _text_bytes("key", message.key)
         if not 1 <= len(message.key) <= limits.KEY_LENGTH:
             raise InvalidRequest("key", f"must have 1 to {limits.KEY_LENGTH} characters")
+    if message.group is not None:
+        _short_text("group", message.group, limits.GROUP_LENGTH)
+
+
+def validate_fifo_message(message: NewMessage) -> None:
+    """What a fifo queue asks for beyond `validate_message`."""
+    if message.group is None:
+        raise InvalidRequest("group", "is needed in a fifo queue")
+    if message.key is None:
+        raise InvalidRequest("key", "is needed in a fifo queue")
+    if message.delay_ms:
+        raise InvalidRequest("delay", "a fifo queue has one delay for all of its messages")
+    if message.origin is not None:
+        raise InvalidRequest("origin", "is what a move to a fifo queue writes, and nobody else")
 
 
 def validate_bodies(bodies: Sequence[bytes]) -> None:
@@ -177,10 +237,21 @@ def validate_ask(ask: Ask) -> None:
     validate_whole("messages", ask.messages, 1, limits.BATCH_MESSAGES)
     if ask.visibility_ms is not None:
         _duration("visibility", ask.visibility_ms, 0)
+    if ask.attempt is not None:
+        _short_text("attempt", ask.attempt, limits.GROUP_LENGTH)
 
 
-def validate_visibility(visibility_ms: int) -> None:
-    _duration("visibility", visibility_ms, 0)
+def validate_change(change: WantedChange) -> None:
+    if change.visibility_ms is not None:
+        _duration("visibility", change.visibility_ms, 0)
+    if change.body is not None:
+        validate_message(NewMessage(change.body))
+
+
+def _short_text(field: str, value: str, most: int) -> None:
+    _text_bytes(field, value)
+    if not 1 <= len(value) <= most:
+        raise InvalidRequest(field, f"must have 1 to {most} characters")
 
 
 def _text_bytes(field: str, value: object) -> int:

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 ACCOUNT = "000000000000"
 """Whose queues a server without access keys serves."""
 
+REGION = "us-east-1"
+"""What stands in the ARNs of queues for clients that do not say where they think we are."""
+
 DEFAULT_DATA = "angelhair-data"
 """Where the embedded file goes when nobody says: in sight, beside where the server was started."""
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, WAKES
 from angelhair.engine.store import Span, Write
 from angelhair.errors import StaleReceipt, Unavailable
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from tests.attacks.worlds import (
     HOUR_MS,
     Halt,
@@ -219,7 +219,7 @@ async def test_peek_shows_the_empty_body_that_replaced_another() -> None:
     await engine.create_queue("shop", "jobs", QueueSettings())
     await engine.put("shop", "jobs", [NewMessage(b"secret")])
     delivery = await receive_one(engine)
-    assert await engine.change("shop", "jobs", [(delivery.receipt, 0, b"")]) == [None]
+    assert await engine.change("shop", "jobs", [WantedChange(delivery.receipt, 0, b"")]) == [None]
     (peeked,) = await engine.peek("shop", "jobs", 1)
     assert peeked.body == b""
 

@@ -218,6 +218,18 @@ class _LosesAnswers:
         return answer
 
 
+class _ReadsNothing:
+    """A session on the real cluster whose reads meet a replica that has heard of nothing yet."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def execute(self, statement: str, *arguments: Any, **named: Any) -> Any:
+        if statement.startswith("SELECT"):
+            statement = f"{statement} AND value = 'unheard of' ALLOW FILTERING"
+        return self._session.execute(statement, *arguments, **named)
+
+
 def test_a_settlement_whose_answer_was_lost_is_asked_for_again(
     cassandra_cluster: CassandraCluster, keyspace: str, place: str
 ) -> None:
@@ -227,6 +239,8 @@ def test_a_settlement_whose_answer_was_lost_is_asked_for_again(
         assert lossy.ballots == DECISION_TRIES
         assert settle_meta(lossy, keyspace, place, "second") == "first"
         assert lossy.ballots == DECISION_TRIES, "what is settled needs no ballot"
+        behind = _ReadsNothing(session)
+        assert settle_meta(behind, keyspace, place, "second") == "first", "the refusal itself says what was settled"
         deaf = _LosesAnswers(session, DECISION_TRIES)
         with pytest.raises(OperationTimedOut):
             settle_meta(deaf, keyspace, place + " again", "first")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from angelhair import limits
-from angelhair.engine.bucketed.lane import Marks
+from angelhair.engine.marks import Marks
 from angelhair.engine.store import Store
 from angelhair.model import Ask, NewMessage, QueueSettings
 from tests.costs.clients import ACCOUNT, QUEUE, Server

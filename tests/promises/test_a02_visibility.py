@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from angelhair.engine.schema import STATES
-from angelhair.errors import StaleReceipt
+from angelhair.errors import AngelhairError, NotInFlight, OutcomeUnknown, StaleReceipt
+from angelhair.model import WantedChange
 from tests.faults import LOSE_ANSWER
 from tests.queues import DAY, HOUR, SECOND, World, numbers
 
@@ -70,11 +73,62 @@ async def test_a02_two_changes_of_one_message_in_one_request(world: World) -> No
     await server.create("orders", visibility_timeout_ms=10 * SECOND)
     await server.put("orders", b"old")
     (delivery,) = await server.receive("orders")
-    wishes = [(delivery.receipt, HOUR, None), (delivery.receipt, None, b"new"), (delivery.receipt, SECOND, None)]
+    wishes = [
+        WantedChange(delivery.receipt, HOUR),
+        WantedChange(delivery.receipt, body=b"new"),
+        WantedChange(delivery.receipt, SECOND),
+    ]
     assert await server.engine.change(world.account, "orders", wishes) == [None, None, None]
     world.wait(2 * SECOND)
     (again,) = await server.receive("orders")
     assert (again.body, again.deliveries) == (b"new", 2)
+
+
+@pytest.mark.parametrize("fault", [None, LOSE_ANSWER])
+async def test_a02_a_change_of_what_is_in_flight_only(world: World, fault: str | None) -> None:
+    """Naive, when the answer was lost: read the message again, and take one's own release for the end of its time."""
+    server = world.server()
+    await server.create("orders", visibility_timeout_ms=10 * SECOND)
+    await server.put("orders")
+    (delivery,) = await server.receive("orders")
+
+    async def hide(visibility_ms: int, in_flight: bool = True) -> AngelhairError | None:
+        if fault is not None:
+            server.store.next("change", STATES, fault)
+        wanted = WantedChange(delivery.receipt, visibility_ms, in_flight=in_flight)
+        (outcome,) = await server.engine.change(world.account, "orders", [wanted])
+        server.store.heal()
+        return outcome
+
+    assert await hide(20 * SECOND) is None
+    world.wait(19 * SECOND)
+    assert await hide(0) is None
+    assert isinstance(await hide(HOUR), NotInFlight)
+    # It is as visible as before; and a consumer who may be late is still allowed to take it back.
+    assert await hide(5 * SECOND, in_flight=False) is None
+    assert await server.receive("orders") == []
+    world.wait(5 * SECOND)
+    assert isinstance(await hide(HOUR), NotInFlight)
+    assert numbers(await server.receive("orders")) == [0]
+    stale = await hide(HOUR)
+    assert isinstance(stale, StaleReceipt) and not isinstance(stale, NotInFlight)
+
+
+async def test_a02_a_release_that_was_overtaken_is_not_denied(world: World) -> None:
+    """Naive: say that the receipt is stale and nothing was changed, though it was this release that made it so."""
+    server, other = world.server(), world.server()
+    await server.create("orders", visibility_timeout_ms=HOUR)
+    await server.put("orders")
+    (delivery,) = await server.receive("orders")
+
+    async def taken() -> None:
+        world.wait(2 * SECOND)
+        assert numbers(await other.receive("orders")) == [0]
+
+    server.store.next("change", STATES, LOSE_ANSWER)
+    server.store.next("change", STATES, taken)
+    assert isinstance(await server.extend("orders", delivery, 0), OutcomeUnknown)
+    assert isinstance(await server.extend("orders", delivery, 0), StaleReceipt)
 
 
 async def test_a02_each_ask_has_its_own_visibility(world: World) -> None:

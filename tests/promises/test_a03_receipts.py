@@ -7,6 +7,7 @@ import asyncio
 from angelhair.engine import receipts
 from angelhair.engine.schema import STATES
 from angelhair.errors import InvalidReceipt, OutcomeUnknown, StaleReceipt, Unavailable
+from angelhair.model import WantedChange
 from angelhair.stores.counting import CountingStore
 from tests.faults import ARRIVE_LATE, LOSE_ANSWER, NEVER_SENT, UNAVAILABLE
 from tests.queues import SECOND, World, numbers
@@ -137,13 +138,14 @@ async def test_a03_guards_extend_release_and_rewrite(world: World) -> None:
     (new,) = await server.receive("orders", 1, 10 * SECOND)
     before = await world.dump()
     for visibility_ms, body in [(60 * SECOND, None), (0, None), (None, b"stolen")]:
-        (outcome,) = await server.engine.change(world.account, "orders", [(old.receipt, visibility_ms, body)])
+        wanted = WantedChange(old.receipt, visibility_ms, body)
+        (outcome,) = await server.engine.change(world.account, "orders", [wanted])
         assert isinstance(outcome, StaleReceipt)
     after = await world.dump()
     assert {key: value for key, value in after.items() if key[0] != "wakes"} == {
         key: value for key, value in before.items() if key[0] != "wakes"
     }
-    (outcome,) = await server.engine.change(world.account, "orders", [(new.receipt, 0, b"rewritten")])
+    (outcome,) = await server.engine.change(world.account, "orders", [WantedChange(new.receipt, 0, b"rewritten")])
     assert outcome is None
     (again,) = await server.receive("orders")
     assert (again.body, again.deliveries) == (b"rewritten", 3)

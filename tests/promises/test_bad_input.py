@@ -20,7 +20,7 @@ from angelhair.errors import (
     RequestError,
     StaleReceipt,
 )
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from tests.queues import Server, World
 
 ODD_NAMES: list[Any] = [
@@ -104,7 +104,7 @@ async def test_unknown_queue(world: World) -> None:
             engine.put(account, "nobody", [NewMessage(b"-")]),
             engine.receive(account, "nobody", [Ask(1)]),
             engine.ack(account, "nobody", ["x"]),
-            engine.change(account, "nobody", [("x", 1, None)]),
+            engine.change(account, "nobody", [WantedChange("x", 1)]),
             engine.change_queue(account, "nobody", {"delay_ms": 1}),
             engine.stats(account, "nobody"),
             engine.peek(account, "nobody", 1),
@@ -134,7 +134,7 @@ BAD_SETTINGS: list[tuple[str, Any]] = [
     *(("max_deliveries", value) for value in [0, -1, 10**9, True, "x", 1.5]),
     *(("dead_letter_queue", value) for value in ["", "a b", 7]),
     *(("archive", value) for value in [1, "yes", None]),
-    *(("kind", value) for value in ["", "fifo", None, 7]),
+    *(("kind", value) for value in ["", "timeline", None, 7]),
 ]
 
 
@@ -254,10 +254,11 @@ async def test_impossible_visibility(world: World) -> None:
     async with nothing_changes(world):
         for visibility_ms in IMPOSSIBLE_VISIBILITY:
             assert await wrong_field(engine.receive(account, "orders", [Ask(1, visibility_ms)])) == "visibility"
-            changes = [(delivery.receipt, visibility_ms, None)]
+            changes = [WantedChange(delivery.receipt, visibility_ms)]
             assert await wrong_field(engine.change(account, "orders", changes)) == "visibility"
         text: Any = "text"
-        assert await wrong_field(engine.change(account, "orders", [(delivery.receipt, None, text)])) == "body"
+        changes = [WantedChange(delivery.receipt, body=text)]
+        assert await wrong_field(engine.change(account, "orders", changes)) == "body"
 
 
 @pytest.mark.parametrize("text", ["", "x", "0", "-", "1-", "-1", "0-x", "0--1", "０-１", "0-1-2", "0-1\n"])
@@ -284,7 +285,7 @@ async def not_accepted(world: World, server: Server, receipt: Any, words: str) -
     async with nothing_changes(world):
         outcomes = [
             *await server.engine.ack(world.account, "orders", [receipt]),
-            *await server.engine.change(world.account, "orders", [(receipt, 0, b"changed")]),
+            *await server.engine.change(world.account, "orders", [WantedChange(receipt, 0, b"changed")]),
         ]
         assert [type(outcome) for outcome in outcomes] == [InvalidReceipt, InvalidReceipt]
         assert all(words in str(outcome) for outcome in outcomes)
@@ -363,6 +364,6 @@ async def test_receipt_of_a_message_that_was_never_delivered(world: World) -> No
             text = receipts.encode(queue.incarnation, queue.secret, 0, number, count)
             outcomes = [
                 *await server.engine.ack(world.account, "orders", [text]),
-                *await server.engine.change(world.account, "orders", [(text, None, b"changed")]),
+                *await server.engine.change(world.account, "orders", [WantedChange(text, body=b"changed")]),
             ]
             assert [type(outcome) for outcome in outcomes] == [answer, StaleReceipt]

@@ -6,7 +6,7 @@ import pytest
 
 from angelhair.engine.schema import BODIES, STATES
 from angelhair.errors import OutcomeUnknown, StaleReceipt, Unavailable
-from angelhair.model import MessageId, NewMessage
+from angelhair.model import MessageId, NewMessage, WantedChange
 from tests.faults import UNAVAILABLE
 from tests.queues import HOUR, SECOND, World, numbers
 
@@ -45,7 +45,8 @@ async def test_one_in_flight_is_settled_and_its_changed_body_goes(world: World) 
     await server.create("orders", **SETTINGS)
     await server.put("orders", b"who")
     (delivery,) = await server.receive("orders")
-    assert await server.engine.change(world.account, "orders", [(delivery.receipt, None, b"changed")]) == [None]
+    changes = [WantedChange(delivery.receipt, body=b"changed")]
+    assert await server.engine.change(world.account, "orders", changes) == [None]
     assert await server.engine.erase(world.account, "orders", MessageId(0, 0))
     assert await said(world, 0) == {"body": b"", "attributes": None, "changed": None, "settled": "erased"}
     (outcome,) = await server.ack("orders", delivery)

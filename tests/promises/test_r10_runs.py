@@ -108,8 +108,11 @@ async def test_r10_other_messages_under_the_same_name_are_refused(world: World) 
     batch = messages(3)
     begun = await server.engine.begin_run(world.account, "orders", run_of(batch))
     assert begun is not None
-    for others in (messages(4), [NewMessage(b"x")] * 3):
-        with pytest.raises(InvalidRequest, match="others than when task first tried"):
+    for others, said in (
+        (messages(4), "were 3 when task first tried, and are 4 now"),
+        ([NewMessage(b"x")] * 3, "others than when task first tried"),
+    ):
+        with pytest.raises(InvalidRequest, match=said):
             await put(server, run_of(others), others)
     assert not await all_of(world, server)
     assert await put(server, run_of(batch), batch)

@@ -9,7 +9,7 @@ import pytest
 from angelhair import limits
 from angelhair.engine.schema import BODIES, KEYS, POINTERS, SEQUENCES, STATES
 from angelhair.errors import OutcomeUnknown, StaleReceipt, Unavailable
-from angelhair.model import NewMessage
+from angelhair.model import NewMessage, WantedChange
 from tests.faults import ARRIVE_LATE, LOSE_ANSWER, NEVER_SENT, UNAVAILABLE
 from tests.promises.steps import finish_around
 from tests.queues import HOUR, MINUTE, SECOND, Server, World, numbers
@@ -125,7 +125,7 @@ async def test_r07_rewritten_body_travels(world: World) -> None:
     await server.create("orders")
     await server.put("orders", b"as put")
     (delivery,) = await server.receive("orders")
-    (outcome,) = await server.engine.change(world.account, "orders", [(delivery.receipt, 0, b"as changed")])
+    (outcome,) = await server.engine.change(world.account, "orders", [WantedChange(delivery.receipt, 0, b"as changed")])
     assert outcome is None
     assert [item.body for item in await server.engine.peek(world.account, "orders", 5)] == [b"as changed"]
     assert await server.engine.redrive(world.account, "orders", "elsewhere", 10) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from angelhair.engine import places
-from angelhair.engine.bucketed.lane import Marks
+from angelhair.engine.marks import Marks
 from angelhair.engine.store import Slice, Span, Values
 from angelhair.model import Delivery, MessageId
 from tests.queues import World

@@ -12,7 +12,7 @@ from typing import Any
 
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES, WAKES
 from angelhair.engine.store import Table
-from angelhair.model import Ask, MessageId, NewMessage, QueueSettings
+from angelhair.model import Ask, MessageId, NewMessage, QueueSettings, WantedChange
 from tests.faults import LOSE_ANSWER, UNAVAILABLE
 from tests.queues import DAY, HOUR, MINUTE, SECOND, YEAR, Server, succeeded
 from tests.scenarios import looking
@@ -195,7 +195,7 @@ async def rewrite(
     story: Story, server: Server, identity: str, name: str, text: str, delivery: str | None
 ) -> Answer:
     receipt = story.receipt(name, identity, delivery).receipt
-    (outcome,) = await server.engine.change(story.world.account, name, [(receipt, None, text.encode())])
+    (outcome,) = await server.engine.change(story.world.account, name, [WantedChange(receipt, body=text.encode())])
     return ["done" if outcome is None else f"refused: {outcome}"]
 
 

@@ -8,15 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from angelhair.engine import places
-from angelhair.engine.bucketed.lane import POINTER_NAMES
-from angelhair.engine.schema import STATES
-from angelhair.engine.store import Change, RowChange
 from angelhair.model import QueueSettings
-from angelhair.simulation import NO_FAULTS, World
 from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Changed, Cleared, Delivered, History, Put, Settled
-from angelhair.simulation.inspection import Inspector, Truth
 from angelhair.simulation.outcome import Outcome
 
 SECOND_US = 1_000_000
@@ -47,6 +41,11 @@ def acked(delivery: Delivered, at_s: float, outcome: str = CONFIRMED) -> Settled
     return Settled(delivery.queue, delivery.receipt, start_us, start_us + 1_000, outcome)
 
 
+def extension(delivery: Delivered, at_s: float, outcome: str = CONFIRMED) -> Changed:
+    """For as long again as a delivery hides a message."""
+    return Changed(delivery.queue, delivery.receipt, VISIBILITY_MS, int(at_s * SECOND_US), outcome)
+
+
 def note_ack(history: History, ack: Settled) -> None:
     """As the store saw it: what was confirmed happened."""
     history.asked_acks[ack.receipt] += 1
@@ -67,7 +66,7 @@ def clean() -> History:
     moved = delivered(4, 40, queue="dead", identity="0-0")
     keyed, unknown, delayed = delivered(5, 3), delivered(6, 3), delivered(8, 6.5)
     history.deliveries = [once, again, late, extended, *dead, moved, keyed, unknown, delayed]
-    history.changes = [Changed("work", extended.receipt, 3 * SECOND_US)]
+    history.changes = [extension(extended, 3)]
     history.acks = [
         acked(once, 2.5), acked(once, 2.6), acked(late, 13.5), acked(again, 14, REFUSED), acked(extended, 15),
         acked(moved, 41), acked(keyed, 4), acked(unknown, 4, UNKNOWN), acked(delayed, 7),
@@ -117,6 +116,21 @@ def delivered_after_its_ack(history: History) -> None:
 
 def visible_too_early(history: History) -> None:
     history.deliveries.append(delivered(6, 11, 2))
+
+
+def visible_in_spite_of_an_extension(history: History) -> None:
+    history.changes.append(extension(history.deliveries[1], 7))
+
+
+def visible_too_early_though_rewritten(history: History) -> None:
+    visible_too_early(history)
+    first = next(delivery for delivery in history.deliveries if delivery.body == "m6")
+    history.changes.append(replace(extension(first, 4), visibility_ms=None))
+
+
+def moved_while_hidden(history: History) -> None:
+    """The last of three deliveries was at 24 s, the dead letter came at 40 s."""
+    history.changes.append(extension(history.deliveries[6], 33))
 
 
 def delivered_before_its_delay(history: History) -> None:
@@ -178,6 +192,13 @@ def from_the_deleted_queue(history: History) -> None:
     history.deliveries.append(replace(delivered(6, 60), body="m1", id="0-1", receipt="incarnation1.work.0-1.1"))
 
 
+def overtaken(history: History) -> None:
+    """Of one group, the later one was delivered and the earlier one after it."""
+    history.puts += [put(20, 1), put(21, 1)]
+    history.deliveries += [replace(delivered(21, 50), group="g"), replace(delivered(20, 52), group="g")]
+    history.heard.update({("work", "m20"), ("work", "m21")})
+
+
 PLANTED: list[tuple[Callable[[History], None], str]] = [
     (lost, "total_queue"),
     (lost_on_its_way, "total_queue"),
@@ -187,6 +208,8 @@ PLANTED: list[tuple[Callable[[History], None], str]] = [
     (stale_receipt_wins, "one_winner"),
     (delivered_after_its_ack, "ack_finality"),
     (visible_too_early, "visibility"),
+    (visible_in_spite_of_an_extension, "visibility"),
+    (visible_too_early_though_rewritten, "visibility"),
     (delivered_before_its_delay, "visibility"),
     (mark_fell, "marks"),
     (never_drained, "drains"),
@@ -196,10 +219,12 @@ PLANTED: list[tuple[Callable[[History], None], str]] = [
     (delivered_too_often, "dead_letters"),
     (arrived_twice, "dead_letters"),
     (acked_and_moved, "dead_letters"),
+    (moved_while_hidden, "dead_letters"),
     (from_the_deleted_queue, "incarnations"),
     (called_invalid, "unique_receipts"),
     (confirmed_and_never_done, "true_acks"),
     (denied_and_done, "true_acks"),
+    (overtaken, "group_order"),
 ]
 
 
@@ -240,8 +265,19 @@ def denied_once_and_done_by_another_try(history: History) -> None:
     history.asked_acks[history.acks[-1].receipt] += 1
 
 
+def extended_perhaps(history: History) -> None:
+    visible_in_spite_of_an_extension(history)
+    history.changes[-1].outcome = UNKNOWN
+
+
+def extended_and_released(history: History) -> None:
+    moved_while_hidden(history)
+    history.changes.append(replace(extension(history.deliveries[6], 34), visibility_ms=0))
+
+
 EXPLAINED = [
     purged, redelivered_within_the_clocks_error, asked_for_before_the_ack, denied_once_and_done_by_another_try,
+    extended_perhaps, extended_and_released,
 ]
 
 
@@ -268,99 +304,3 @@ def test_a_put_that_outlasts_a_deletion_may_be_in_both_queues(ended_s: int, outc
     history.puts[place] = replace(history.puts[place], ended_us=ended_s * SECOND_US, outcome=outcome)
     history.cleared.append(Cleared("work", 50 * SECOND_US, 51 * SECOND_US, deleted=True))
     assert ("dead_letters" in speaking(outcome_of(history))) is accused
-
-
-# ---- the inspector, which feeds the checkers of marks and of what is left over
-
-
-class Lane:
-    """A queue with one lane whose marks a test sets as it likes."""
-
-    def __init__(self) -> None:
-        self.world = World(0, NO_FAULTS)
-        self.cluster = self.world.cluster
-        self.incarnation = "0" * 32
-        values = {
-            "incarnation": self.incarnation, "secret": b"s", "settings": SETTINGS.to_text(), "lanes": '{"0": "open"}',
-            "lanes_made": 1, "status": "active", "created_at": 0, "changed_at": 0, "version": 1,
-        }
-        self.cluster.change(Change(places.account_queues("account"), [RowChange("work", {}, values)]))
-        self.inspector = Inspector(Truth(self.cluster), "account", "work", SETTINGS)
-
-    def set_marks(self, next_id: int, **marks: int) -> None:
-        row = RowChange(places.SEQUENCE_ROW, {}, {"next": next_id})
-        self.cluster.change(Change(places.sequence(self.incarnation, 0), [row]))
-        rows = [RowChange(name, {}, {"value": marks.get(name, 0)}) for name in POINTER_NAMES]
-        self.cluster.change(Change(places.pointers(self.incarnation, 0), rows))
-
-    def finish(self, *buckets: int) -> None:
-        for bucket in buckets:
-            partition = places.states(self.incarnation, 0, bucket)
-            assert partition.table is STATES
-            self.cluster.change(Change(partition, set_flags={"final": 1, "finished": 1}))
-
-    def look(self) -> list[str]:
-        watcher = self.world.processes.get("watcher") or self.world.start("watcher", skew_us=0)
-        self.world.run_until_done(watcher.spawn(self.inspector.look()))
-        return self.inspector.faults
-
-    def leftovers(self) -> list[str]:
-        watcher = self.world.processes["watcher"]
-        marks = self.world.run_until_done(watcher.spawn(self.inspector.look()))
-        found: list[str] = self.world.run_until_done(watcher.spawn(self.inspector.leftovers(marks)))
-        return found
-
-
-GOOD = {"reader": 4, "final": 3, "settled": 3, "repair": 2, "floor": 1, "dropped": 1}
-
-
-def test_marks_in_their_order_are_no_fault() -> None:
-    lane = Lane()
-    lane.finish(1, 2)
-    lane.set_marks(45, **GOOD)
-    assert lane.look() == []
-    lane.set_marks(47, **GOOD | {"reader": 4, "repair": 3})
-    assert lane.look() == []
-
-
-@pytest.mark.parametrize(
-    ("marks", "fault"),
-    [
-        ({"floor": 3}, "lane 0: floor 3 is above repair 2"),
-        ({"repair": 4}, "lane 0: repair 4 is above settled 3"),
-        ({"settled": 4}, "lane 0: settled 4 is above final 3"),
-        ({"final": 5}, "lane 0: final 5 is above reader 4"),
-        ({"dropped": 2}, "lane 0: dropped 2 is above floor 1"),
-        ({"reader": 6}, "lane 0: reader 6 is above the last bucket 5"),
-    ],
-)
-def test_marks_out_of_order_are_faults(marks: dict[str, int], fault: str) -> None:
-    lane = Lane()
-    lane.finish(0, 1, 2, 3)
-    lane.set_marks(45, **GOOD | marks)
-    assert lane.look() == [fault]
-
-
-def test_a_mark_that_falls_is_a_fault() -> None:
-    lane = Lane()
-    lane.finish(1)
-    lane.set_marks(45, **GOOD)
-    lane.look()
-    lane.set_marks(45, **GOOD | {"final": 2, "settled": 2})
-    assert lane.look() == ["lane 0: final fell from 3 to 2", "lane 0: settled fell from 3 to 2"]
-
-
-def test_a_repair_mark_above_an_unfinished_bucket_is_a_fault() -> None:
-    lane = Lane()
-    lane.set_marks(45, **GOOD)
-    assert lane.look() == ["lane 0: repair passed bucket 1, which is not finished"]
-
-
-def test_settled_buckets_that_are_not_dropped_are_left_over() -> None:
-    lane = Lane()
-    lane.finish(1, 2, 3)
-    lane.set_marks(45, reader=4, final=4, settled=4, repair=4, floor=1, dropped=1)
-    lane.look()
-    assert lane.leftovers() == ["lane 0: 4 buckets are full and settled, 1 are dropped"]
-    lane.set_marks(45, reader=4, final=4, settled=4, repair=4, floor=4, dropped=4)
-    assert lane.leftovers() == []

@@ -15,20 +15,18 @@ from angelhair.model import (
     Ask,
     Delivery,
     NewMessage,
+    WantedChange,
     validate_ask,
+    validate_change,
     validate_message,
     validate_name,
-    validate_visibility,
     validate_whole,
 )
 
 AckOutcome = AngelhairError | None
 Acks = Group[Sequence[str], list[AckOutcome]]
-Changes = Group[Sequence["WantedChange"], list[AckOutcome]]
+Changes = Group[Sequence[WantedChange], list[AckOutcome]]
 Receives = Group[Ask, list[Delivery]]
-
-WantedChange = tuple[str, int | None, bytes | None]
-"""(receipt, visibility_ms, body): what `Engine.change` takes."""
 
 Name = tuple[str, str]
 V = TypeVar("V")
@@ -43,6 +41,7 @@ class Batching:
         self._puts: dict[Name, Puts] = {}
         self._receives: dict[Name, Receives] = {}
         self._acks: dict[Name, Acks] = {}
+        self._acks_in_flight: dict[Name, Acks] = {}
         self._changes: dict[Name, Changes] = {}
 
     async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
@@ -78,31 +77,31 @@ class Batching:
             self._receives[key] = receives
         return await receives.ask(ask)
 
-    async def ack(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
-        """None for each receipt that settled its message, or what is wrong."""
+    async def ack(
+        self, account: str, name: str, receipts: Sequence[str], in_flight: bool = False
+    ) -> list[AckOutcome]:
+        """None for each receipt that settled its message, or what is wrong. `in_flight`: see `Engine.ack`."""
         receipts = tuple(receipts)
         _check_count(len(receipts))
         key = _key(account, name)
-        acks = self._acks.get(key)
+        waiting = self._acks_in_flight if in_flight else self._acks
+        acks = waiting.get(key)
         if acks is None:
 
             async def run(group: list[Sequence[str]]) -> list[list[AckOutcome]]:
                 texts = [text for request in group for text in request]
-                return _split(group, await self.engine.ack(account, name, texts))
+                return _split(group, await self.engine.ack(account, name, texts, in_flight))
 
-            acks = Group(self._runtime, run, len, limits.BATCH_MESSAGES, lambda: _forget(self._acks, key))
-            self._acks[key] = acks
+            acks = Group(self._runtime, run, len, limits.BATCH_MESSAGES, lambda: _forget(waiting, key))
+            waiting[key] = acks
         return await acks.ask(receipts)
 
     async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
         """Extends, releases or rewrites delivered messages; None for each that was changed, or what is wrong."""
         changes = tuple(changes)
         _check_count(len(changes))
-        for _, visibility_ms, body in changes:
-            if visibility_ms is not None:
-                validate_visibility(visibility_ms)
-            if body is not None:
-                validate_message(NewMessage(body))
+        for change in changes:
+            validate_change(change)
         key = _key(account, name)
         waiting = self._changes.get(key)
         if waiting is None:

@@ -67,7 +67,11 @@ class Puts:
                 break
             count = sum(len(request) for request, _ in group)
             try:
-                reservation = await self._engine.reserve(self._account, self._name, count)
+                reservation = await self._engine.reserve_or_none(self._account, self._name, count)
+                if reservation is None:
+                    # A kind that puts whole groups: the next is what comes while this one is under way.
+                    await _answer(group, await self._engine.put_whole(self._account, self._name, _messages(group)))
+                    continue
             except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
                 await _answer(group, error)
                 continue

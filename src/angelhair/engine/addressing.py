@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from angelhair.engine import receipts
-from angelhair.engine.bucketed.ack import AckOutcome
-from angelhair.engine.bucketed.lane import Lane, QueueGone
+from angelhair.engine.catalog import Queue
+from angelhair.engine.marks import QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.receipts import Receipt
-from angelhair.errors import InvalidReceipt, StaleReceipt, StoreError
+from angelhair.errors import AngelhairError, InvalidReceipt, StaleReceipt, StoreError
 
+AckOutcome = AngelhairError | None
+L = TypeVar("L")
 W = TypeVar("W")
 
 
@@ -20,13 +22,14 @@ async def by_lane(
     account: str,
     name: str,
     items: Sequence[tuple[str, W]],
-    run: Callable[[Lane, list[tuple[Receipt, W]]], Awaitable[list[AckOutcome]]],
+    lane_of: Callable[[Queue, int], L],
+    run: Callable[[L, list[tuple[Receipt, W]]], Awaitable[list[AckOutcome]]],
 ) -> list[AckOutcome]:
     """Decodes receipts and runs a verb once per lane; a bad receipt concerns nobody but itself."""
     queue = await memory.find_queue(account, name, memory.clock.now())
     looked_again = False
     outcomes: list[AckOutcome] = [None] * len(items)
-    by_lane: dict[tuple[str, int], tuple[Lane, list[int], list[tuple[Receipt, W]]]] = {}
+    groups: dict[tuple[str, int], tuple[L, list[int], list[tuple[Receipt, W]]]] = {}
     incarnation, secret = queue.incarnation, queue.secret
     for index, (text, wish) in enumerate(items):
         try:
@@ -38,7 +41,11 @@ async def by_lane(
             # Perhaps of a newer incarnation than we remember. Once is enough: what is read now is newer than these.
             looked_again = True
             memory.distrust(account, name)
-            queue = await memory.find_queue(account, name, memory.clock.now())
+            again = await memory.find_queue(account, name, memory.clock.now())
+            if again.settings.kind != queue.settings.kind:
+                # Made again as another kind: its receipts are not for us to read.
+                continue
+            queue = again
             incarnation, secret = queue.incarnation, queue.secret
             try:
                 receipt = receipts.decode(incarnation, secret, text)
@@ -46,12 +53,12 @@ async def by_lane(
                 outcomes[index] = still
                 continue
         place = (incarnation, receipt.lane)
-        if place not in by_lane:
-            by_lane[place] = (memory.lane(queue, receipt.lane), [], [])
-        _, indices, group = by_lane[place]
+        if place not in groups:
+            groups[place] = (lane_of(queue, receipt.lane), [], [])
+        _, indices, group = groups[place]
         indices.append(index)
         group.append((receipt, wish))
-    for lane, indices, group in by_lane.values():
+    for lane, indices, group in groups.values():
         try:
             results = await run(lane, group)
         except StoreError as error:

@@ -7,18 +7,18 @@ server with an old memory of the queue fails at its next put or receive and look
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple, Protocol
 
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
-from angelhair.engine.bucketed.lane import POINTER_NAMES
 from angelhair.engine.identities import Identities
+from angelhair.engine.lives import LIVES
 from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
-from angelhair.errors import QueueExists, QueueNotFound, StoreError, Unavailable
+from angelhair.errors import InvalidRequest, QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import QueueSettings
 
 OPEN, SEALED, KEPT = "open", "sealed", "kept"
@@ -41,6 +41,8 @@ class Queue:
     created_at_ms: int
     changed_at_ms: int
     status: str = ACTIVE
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    """What doors keep with a queue, such as tags and policies. The engine carries it along and reads none of it."""
 
     @property
     def open_lanes(self) -> list[int]:
@@ -49,6 +51,17 @@ class Queue:
     @property
     def read_lanes(self) -> list[int]:
         return [lane for lane, status in self.lanes.items() if status != KEPT]
+
+
+class Rewritten(NamedTuple):
+    """What is to become of a queue: settings that change, and all of its notes."""
+
+    changes: Mapping[str, Any]
+    notes: Mapping[str, Any]
+
+
+Rewrite = Callable[[Queue], Rewritten]
+"""Made anew from the queue as it is, when somebody else changed it meanwhile."""
 
 
 class Reading(Protocol):
@@ -63,25 +76,36 @@ async def load(store: Reading, account: str, name: str) -> Queue | None:
     return _queue_of(account, found.rows[0]) if found.rows else None
 
 
-async def list_names(store: Store, account: str, prefix: str, after: str | None, most: int) -> tuple[list[str], bool]:
-    """Names in order, from the one after `after` on; and whether there are more."""
+async def list_names(
+    store: Store, account: str, prefix: str, after: str | None, most: int,
+    wanted: Callable[[QueueSettings], bool] | None = None,
+) -> tuple[list[str], bool]:
+    """Names in order, from the one after `after` on, of those that are `wanted`; and whether there are more."""
+    columns = ("status",) if wanted is None else ("status", "settings")
     last = prefix + "\U0010ffff" if prefix else None
     names: list[str] = []
     more = True
     while more and len(names) <= most:
         first = max(prefix, after + "\x00" if after is not None else "") or None
         limit = most + 1 - len(names)
-        (found,) = await store.read([Span(places.account_queues(account), first, last, limit, ("status",))])
-        names += [str(row.key) for row in found.rows if row.values.get("status") == ACTIVE]
+        (found,) = await store.read([Span(places.account_queues(account), first, last, limit, columns)])
+        names += [
+            str(row.key)
+            for row in found.rows
+            if row.values.get("status") == ACTIVE
+            and (wanted is None or wanted(QueueSettings.from_text(str(row.values["settings"]))))
+        ]
         more = found.more
         after = str(found.rows[-1].key) if found.rows else after
     return names[:most], len(names) > most
 
 
 async def create(
-    store: Store, account: str, name: str, settings: QueueSettings, identities: Identities, now: Moment
+    store: Store, account: str, name: str, settings: QueueSettings, notes: Mapping[str, Any], identities: Identities,
+    now: Moment,
 ) -> tuple[Queue, bool]:
     """The queue, and whether it was made now. An existing one with the same settings is returned as it is."""
+    _check(name, settings, notes)
     for _ in range(limits.PUT_ROUNDS):
         existing = await load(store, account, name)
         if existing is not None and existing.status == DELETING:
@@ -104,9 +128,10 @@ async def create(
             1,
             now.wall_ms,
             now.wall_ms,
+            notes=notes,
         )
-        if not await make_lanes(store, queue.incarnation, list(queue.lanes)):
-            await drop_lanes(store, queue.incarnation, list(queue.lanes))
+        if not await make_lanes(store, queue.incarnation, list(queue.lanes), settings.kind):
+            await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
             continue
         row = RowChange(name, {"incarnation": None}, _values_of(queue))
         outcome = await change_one(store, Change(places.account_queues(account), [row]))
@@ -114,7 +139,7 @@ async def create(
             return queue, True
         if isinstance(outcome, StoreError):
             raise outcome
-        await drop_lanes(store, queue.incarnation, list(queue.lanes))
+        await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
     raise Unavailable("the queue's name is being taken and freed by others all the time")
 
 
@@ -125,25 +150,28 @@ async def lives(store: Store, queue: Queue) -> bool:
     return bool(sequence.rows) and sequence.rows[0].values.get("deleted") is None
 
 
-async def change(store: Store, queue: Queue, changes: Mapping[str, Any], now: Moment) -> Queue:
+async def change(store: Store, queue: Queue, rewrite: Rewrite, now: Moment) -> Queue:
     """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11)."""
     unsure: set[int] = set()
     for _ in range(limits.PUT_ROUNDS):
+        changes, notes = rewrite(queue)
         settings = queue.settings.changed(changes)
+        _check(queue.name, settings, notes)
         lanes = dict(queue.lanes)
         opened = queue.open_lanes
         made = queue.lanes_made
         if settings.lanes > len(opened):
             new = list(range(made, made + settings.lanes - len(opened)))
             made += len(new)
-            if not await make_lanes(store, queue.incarnation, new):
+            if not await make_lanes(store, queue.incarnation, new, settings.kind):
                 # These numbers are spent: a copy of their making may land at any time.
-                spent = await replace_queue(store, queue, queue.settings, queue.lanes, made, now)
+                spent = await replace_queue(store, queue, replace(queue, lanes_made=made), now)
                 queue = spent or await _again(store, queue)
                 continue
             lanes.update(dict.fromkeys(new, OPEN))
         lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
-        changed = await replace_queue(store, queue, settings, lanes, made, now, unsure)
+        wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes)
+        changed = await replace_queue(store, queue, wanted, now, unsure)
         if changed is not None:
             with begun():
                 await _seal(store, changed)
@@ -199,6 +227,8 @@ async def finish_deleting(store: Store, queue: Queue) -> None:
     ]
     for outcome in await change_settled(store, changes):
         expect_decided(outcome)
+    for number in sorted(queue.lanes):
+        await LIVES[queue.settings.kind].stop(store, queue.incarnation, number)
     row = RowChange(queue.name, {"incarnation": queue.incarnation}, None)
     expect_decided(await change_one(store, Change(places.account_queues(queue.account), [row])))
 
@@ -211,6 +241,7 @@ async def _dig_grave(store: Store, queue: Queue, now_ms: int) -> None:
         "lanes": json.dumps(list(range(queue.lanes_made))),
         "bucket_size": queue.settings.bucket_size,
         "buried_at": now_ms,
+        "kind": queue.settings.kind,
     }
     expect_decided(await change_one(store, Change(places.GRAVEYARD, [RowChange(queue.incarnation, {}, values)])))
 
@@ -224,20 +255,14 @@ async def _again(store: Store, queue: Queue) -> Queue:
     return again
 
 
-async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:
+async def make_lanes(store: Store, incarnation: str, lanes: Sequence[int], kind: str) -> bool:
     """Sends the lanes' beginnings once. False when one may still be on its way: then nobody may use these lanes.
 
     A copy that landed after the lanes had been used and buried would bring them back, empty, for a server that still
     remembers them; and what that one put there nobody would read.
     """
-    slot = await store.time_ms() // limits.WAKE_SLOT_MS
-    start = {"wake_raised": slot, "wake_done": slot, "wake_dropped": places.wake_period(slot)}
-    changes = []
-    for lane in lanes:
-        row = RowChange(places.SEQUENCE_ROW, {"next": None}, {"next": 0})
-        changes.append(Change(places.sequence(incarnation, lane), [row]))
-        rows = [RowChange(name, {"value": None}, {"value": start.get(name, 0)}) for name in POINTER_NAMES]
-        changes.append(Change(places.pointers(incarnation, lane), rows))
+    now_ms = await store.time_ms()
+    changes = [change for lane in lanes for change in LIVES[kind].beginnings(incarnation, lane, now_ms)]
     outcomes = await store.change(changes)
     for outcome in outcomes:
         if isinstance(outcome, Unavailable):
@@ -257,13 +282,14 @@ async def forget_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> 
     return all(outcome is None for outcome in await store.drop(partitions))
 
 
-async def drop_lanes(store: Store, incarnation: str, lanes: Sequence[int]) -> bool:
+async def drop_lanes(store: Store, incarnation: str, lanes: Sequence[int], kind: str) -> bool:
     partitions = []
     for lane in lanes:
         partitions += [
             places.sequence(incarnation, lane),
             places.pointers(incarnation, lane),
             places.leases(incarnation, lane),
+            *LIVES[kind].first_partitions(incarnation, lane),
         ]
     return all(outcome is None for outcome in await store.drop(partitions))
 
@@ -281,23 +307,11 @@ async def _seal(store: Store, queue: Queue) -> None:
 
 
 async def replace_queue(
-    store: Store, queue: Queue, settings: QueueSettings, lanes: Mapping[int, str], lanes_made: int, now: Moment,
-    unsure: set[int] | None = None,
+    store: Store, queue: Queue, wanted: Queue, now: Moment, unsure: set[int] | None = None
 ) -> Queue | None:
-    """The queue with new settings and lanes; None when somebody else changed it first, or perhaps after us: `unsure` is
-    not empty then."""
-    changed = Queue(
-        queue.account,
-        queue.name,
-        queue.incarnation,
-        queue.secret,
-        settings,
-        lanes,
-        lanes_made,
-        queue.version + 1,
-        queue.created_at_ms,
-        now.wall_ms,
-    )
+    """The queue as it is wanted; None when somebody else changed it first, or perhaps after us: `unsure` is not empty
+    then."""
+    changed = replace(wanted, version=queue.version + 1, changed_at_ms=now.wall_ms)
     expect: Values = {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}
     row = RowChange(queue.name, expect, _values_of(changed))
     (outcome,) = await change_settled(store, [Change(places.account_queues(queue.account), [row])], unsure)
@@ -329,7 +343,7 @@ def _values_of(queue: Queue) -> Values:
     return {
         "incarnation": queue.incarnation,
         "secret": queue.secret,
-        "settings": queue.settings.to_text(),
+        "settings": _settings_text(queue),
         "lanes": json.dumps({str(lane): status for lane, status in sorted(queue.lanes.items())}),
         "lanes_made": queue.lanes_made,
         "status": queue.status,
@@ -337,6 +351,21 @@ def _values_of(queue: Queue) -> Values:
         "changed_at": queue.changed_at_ms,
         "version": queue.version,
     }
+
+
+def _settings_text(queue: Queue) -> str:
+    """Notes go among the settings, which readers of other versions pass over if they do not know them."""
+    if not queue.notes:
+        return queue.settings.to_text()
+    return json.dumps({**json.loads(queue.settings.to_text()), "notes": queue.notes}, sort_keys=True)
+
+
+def _check(name: str, settings: QueueSettings, notes: Mapping[str, Any]) -> None:
+    if settings.dead_letter_queue == name:
+        raise InvalidRequest("dead_letter_queue", "cannot be the queue itself")
+    size = len(json.dumps(notes)) if notes else 0
+    if size > limits.NOTES_BYTES:
+        raise InvalidRequest("notes", f"have {size} bytes; the limit is {limits.NOTES_BYTES}")
 
 
 def _queue_of(account: str, row: Row) -> Queue:
@@ -353,4 +382,5 @@ def _queue_of(account: str, row: Row) -> Queue:
         values["created_at"],
         values["changed_at"],
         values["status"],
+        json.loads(values["settings"]).get("notes", {}),
     )

@@ -13,29 +13,22 @@ from typing import Any, TypeVar
 from angelhair import limits
 from angelhair.clock import Clock
 from angelhair.engine import bury, catalog, ledger
-from angelhair.engine.addressing import by_lane
-from angelhair.engine.bucketed import peek as peeking
+from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed import put as putting
-from angelhair.engine.bucketed.ack import AckOutcome, ack
-from angelhair.engine.bucketed.change import ChangeResult, Wanted, change
-from angelhair.engine.bucketed.erase import erase
-from angelhair.engine.bucketed.inspect import BucketSeen, inspect
-from angelhair.engine.bucketed.lane import Lane, LaneSealed, Marks, QueueGone, read_marks
-from angelhair.engine.bucketed.operate import move_repair_back, purge_lanes, raise_archived
-from angelhair.engine.bucketed.receive import Waiting, receive
-from angelhair.engine.bucketed.retire import retire
-from angelhair.engine.catalog import Queue
+from angelhair.engine.bucketed.inspect import BucketSeen
+from angelhair.engine.catalog import Queue, Rewrite, Rewritten
+from angelhair.engine.counts import Stats
 from angelhair.engine.identities import Identities
-from angelhair.engine.lanes import step_lanes
+from angelhair.engine.kinds import KINDS
+from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.ledger import Begun, Run
+from angelhair.engine.marks import LaneSealed, Marks, QueueGone
 from angelhair.engine.memory import Memory
-from angelhair.engine.moves import redrive
 from angelhair.engine.packed import Packed
-from angelhair.engine.puts import Reservation, perhaps_landed, put_reserved, put_together
-from angelhair.engine.receipts import Receipt
+from angelhair.engine.puts import Reservation, perhaps_landed
 from angelhair.engine.runs import Bodies
-from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import JoiningStore, Store, joining
+from angelhair.engine.waiting import Waiting
 from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import (
     Ask,
@@ -44,16 +37,18 @@ from angelhair.model import (
     NewMessage,
     Peeked,
     QueueSettings,
+    WantedChange,
     validate_ask,
     validate_bodies,
+    validate_change,
     validate_message,
     validate_name,
-    validate_visibility,
     validate_whole,
 )
 
 PutOutcome = putting.PutOutcome
 ReceiveOutcome = list[Delivery] | StoreError
+NO_NOTES: Mapping[str, Any] = {}
 R = TypeVar("R")
 W = TypeVar("W")
 
@@ -66,24 +61,31 @@ class Engine:
         self.memory = Memory(store, identities, clock)
         self.joined = joining(store)
         """The store, if it can make a put in one step."""
+        self._kinds: dict[str, Verbs] = {name: kind(self.memory) for name, kind in KINDS.items()}
 
     # --- queues ---------------------------------------------------------------------------------------------------
 
-    async def create_queue(self, account: str, name: str, settings: QueueSettings) -> tuple[Queue, bool]:
-        """The queue, and whether it was made now."""
+    async def create_queue(
+        self, account: str, name: str, settings: QueueSettings, notes: Mapping[str, Any] = NO_NOTES
+    ) -> tuple[Queue, bool]:
+        """The queue, and whether it was made now. `notes` are the doors' own; see `Queue.notes`."""
         validate_name("account", account)
         validate_name("name", name)
         settings.validated()
-        _check_dead_letters(name, settings.dead_letter_queue)
-        queue, made = await catalog.create(self.store, account, name, settings, self.identities, self.clock.now())
+        queue, made = await catalog.create(
+            self.store, account, name, settings, notes, self.identities, self.clock.now()
+        )
         self.memory.remember(queue, self.clock.now())
         return queue, made
 
     async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
+        return await self.rewrite_queue(account, name, lambda queue: Rewritten(changes, queue.notes))
+
+    async def rewrite_queue(self, account: str, name: str, rewrite: Rewrite) -> Queue:
+        """Changes a queue by what it is: `rewrite` is asked again when somebody else was faster."""
         self.memory.distrust(account, name)
         queue = await self.find_queue(account, name)
-        _check_dead_letters(name, changes.get("dead_letter_queue"))
-        changed = await catalog.change(self.store, queue, changes, self.clock.now())
+        changed = await catalog.change(self.store, queue, rewrite, self.clock.now())
         self.memory.remember(changed, self.clock.now())
         return changed
 
@@ -103,6 +105,12 @@ class Engine:
             raise InvalidRequest("prefix", "must be text")
         return await catalog.list_names(self.store, account, prefix, after, most)
 
+    async def list_dead_letter_sources(
+        self, account: str, name: str, after: str | None = None, most: int = limits.LIST_QUEUES
+    ) -> tuple[list[str], bool]:
+        """Names of the queues whose dead letters go to this one, in order, and whether there may be more."""
+        return await catalog.list_names(self.store, account, "", after, most, lambda to: to.dead_letter_queue == name)
+
     async def find_queue(self, account: str, name: str) -> Queue:
         return await self.memory.find_queue(account, name, self.clock.now())
 
@@ -119,57 +127,60 @@ class Engine:
         """As `put`, for messages that were checked already."""
         put = None if self.joined is None else await self._put_together(account, name, messages, self.joined)
         if put is None:
-            return await self.put_reserved(await self.reserve(account, name, len(messages)), messages)
+            reservation = await self.reserve_or_none(account, name, len(messages))
+            if reservation is None:
+                return await self.put_whole(account, name, messages)
+            return await self.put_reserved(reservation, messages)
         return put if isinstance(put, list) else await perhaps_landed(self.put_reserved(put, messages))
 
     async def _put_together(
         self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
     ) -> list[PutOutcome] | Reservation | None:
         async def attempt(queue: Queue) -> list[PutOutcome] | Reservation | None:
-            return await put_together(self.memory, queue, store, messages, partial(self.reserve, account, name))
+            again = partial(self.reserve, account, name)
+            return await self._verbs(queue).put_together(queue, store, messages, again)
+
+        return await self._with_queue(account, name, attempt)
+
+    async def put_whole(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        """A group of puts to a kind that reserves no ids; or to one that does, if the queue was made again as such."""
+
+        async def attempt(queue: Queue) -> list[PutOutcome]:
+            verbs = self._verbs(queue)
+            reservation = await verbs.reserve(queue, len(messages))
+            if reservation is not None:
+                return await self.put_reserved(reservation, messages)
+            return await verbs.put_whole(queue, messages)
 
         return await self._with_queue(account, name, attempt)
 
     async def reserve(self, account: str, name: str, count: int) -> Reservation:
         """The first half of a put: ids for exactly so many messages."""
+        reservation = await self.reserve_or_none(account, name, count)
+        if reservation is None:
+            raise InvalidRequest("kind", "a queue of this kind reserves no ids")
+        return reservation
 
-        async def attempt(queue: Queue) -> Reservation:
-            lane = self.memory.lane_for_put(queue, self.clock.now())
-            first = await putting.reserve(lane, count, self.identities.fresh())
-            return Reservation(queue, lane, first)
-
-        return await self._with_queue(account, name, attempt)
+    async def reserve_or_none(self, account: str, name: str, count: int) -> Reservation | None:
+        """As `reserve`; None for a kind whose groups are put in one step, by `put_whole`."""
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).reserve(queue, count))
 
     async def put_reserved(self, reservation: Reservation, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """The second half of a put; many may run while further reservations are made."""
         queue = reservation.queue
-        return await put_reserved(self.memory, reservation, messages, partial(self.reserve, queue.account, queue.name))
+        again = partial(self.reserve, queue.account, queue.name)
+        return await self._verbs(queue).put_reserved(reservation, messages, again)
 
     async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:
         """For each ask the messages it got, none if there are none; or the error if that is why."""
         for ask in asks:
             validate_ask(ask)
         group = [Waiting(ask) for ask in asks]
-
-        async def attempt(queue: Queue) -> None:
-            expiring = self.memory.clock_is_good(self.clock.now())
-            for lane in self.memory.lanes_for_receive(queue, self.clock.now()):
-                wanting = [waiting for waiting in group if waiting.missing > 0 and waiting.error is None]
-                if not wanting:
-                    return
-                try:
-                    await receive(lane, wanting, self.identities, self.clock.now(), expiring)
-                except StoreError as error:
-                    # Of this lane; others may have messages.
-                    failed.append(error)
-
-        failed: list[StoreError] = []
         try:
-            await self._with_queue(account, name, attempt)
+            await self._with_queue(account, name, lambda queue: self._verbs(queue).receive(queue, group))
         except StoreError as error:
-            failed.append(error)
-        for waiting in group if failed else ():
-            waiting.error = waiting.error or failed[0]
+            for waiting in group:
+                waiting.error = waiting.error or error
         return [
             waiting.error if waiting.error is not None and not waiting.deliveries else waiting.deliveries
             for waiting in group
@@ -179,33 +190,22 @@ class Engine:
         """In how many milliseconds a receive may find something that this server knows of; None if it knows nothing."""
         return self.memory.due_in_ms(account, name, self.clock.now())
 
-    async def ack(self, account: str, name: str, texts: Sequence[str]) -> list[AckOutcome]:
-        """None for each message that is settled by this receipt, or what is wrong."""
+    async def ack(self, account: str, name: str, texts: Sequence[str], in_flight: bool = False) -> list[AckOutcome]:
+        """None for each message that is settled by this receipt, or what is wrong. `in_flight`: only while the message
+        is hidden, as fifo queues of SQS want it."""
+        queue = await self.find_queue(account, name)
+        return await self._verbs(queue).ack(queue, account, texts, in_flight)
 
-        async def run(lane: Lane, group: list[tuple[Receipt, None]]) -> list[AckOutcome]:
-            return await ack(lane, [receipt for receipt, _ in group], self.clock.now())
-
-        return await by_lane(self.memory, account, name, [(text, None) for text in texts], run)
-
-    async def change(
-        self, account: str, name: str, changes: Sequence[tuple[str, int | None, bytes | None]]
-    ) -> list[ChangeResult]:
-        """Changes (receipt, visibility_ms, body) of delivered messages: extend, release (0) or rewrite them."""
-        for _, visibility_ms, body in changes:
-            if visibility_ms is not None:
-                validate_visibility(visibility_ms)
-            if body is not None:
-                validate_message(NewMessage(body))
-
-        async def run(lane: Lane, group: list[tuple[Receipt, tuple[int | None, bytes | None]]]) -> list[ChangeResult]:
-            wanted = [Wanted(receipt, *wish) for receipt, wish in group]
-            return await change(lane, wanted, self.identities.fresh(), self.clock.now())
-
-        return await by_lane(self.memory, account, name, [(text, (ms, body)) for text, ms, body in changes], run)
+    async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
+        """Extends, releases or rewrites delivered messages."""
+        for wanted in changes:
+            validate_change(wanted)
+        queue = await self.find_queue(account, name)
+        return await self._verbs(queue).change(queue, account, changes)
 
     async def begin_run(self, account: str, name: str, run: Run) -> Begun | None:
         """The first half of messages that are put once, however often it is tried; None when they are there already."""
-        return await self._with_queue(account, name, lambda queue: ledger.begin(self.memory, queue, run))
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).begin_run(queue, run))
 
     async def finish_run(
         self, begun: Begun, messages: Sequence[NewMessage], accept: ledger.Accept = ledger.accept_all
@@ -220,48 +220,22 @@ class Engine:
             for message in messages:
                 validate_message(message)
         queue = begun.queue
-        reserve_again = partial(self.reserve, queue.account, queue.name)
-        return await ledger.finish(self.memory, begun, messages, reserve_again, accept)
+        again = partial(self.reserve, queue.account, queue.name)
+        return await self._verbs(queue).finish_run(begun, messages, again, accept)
 
     # --- looking and operating ------------------------------------------------------------------------------------
 
     async def peek(self, account: str, name: str, most: int) -> list[Peeked]:
         validate_whole("count", most, 1, limits.PEEK_MESSAGES)
-
-        async def attempt(queue: Queue) -> list[Peeked]:
-            found: list[Peeked] = []
-            for number in queue.read_lanes:
-                if len(found) < most:
-                    lane = self.memory.lane(queue, number)
-                    found += await peeking.peek(lane, most - len(found), self.memory.clock_is_good(self.clock.now()))
-            return found
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).peek(queue, most))
 
     async def stats(self, account: str, name: str) -> Stats:
-        async def attempt(queue: Queue) -> Stats:
-            total = Stats()
-            most = max(2, limits.STATS_BUCKETS // len(queue.lanes))
-            for number in queue.read_lanes:
-                total.add(
-                    await lane_stats(
-                        self.memory.lane(queue, number),
-                        self.clock.now(),
-                        self.memory.clock_is_good(self.clock.now()),
-                        most,
-                    )
-                )
-            return total
-
-        return await self._with_queue(account, name, attempt)
+        most = limits.STATS_BUCKETS
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).stats(queue, most))
 
     async def marks(self, account: str, name: str) -> dict[int, Marks]:
         """The pointers of each lane."""
-
-        async def attempt(queue: Queue) -> dict[int, Marks]:
-            return {number: await read_marks(self.memory.lane(queue, number)) for number in queue.lanes}
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).marks(queue))
 
     async def buckets(
         self, account: str, name: str, lane_number: int, first: int | None, count: int
@@ -269,83 +243,50 @@ class Engine:
         """A run of a lane's buckets from `first` on, or from the first that is kept."""
         validate_whole("first", first or 0, 0, limits.INTEGER_LIMIT - 1)
         validate_whole("count", count, 1, limits.STATS_BUCKETS)
-
-        async def attempt(queue: Queue) -> list[BucketSeen]:
-            return await inspect(await self.memory.known_lane(queue, lane_number), first, count)
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(
+            account, name, lambda queue: self._verbs(queue).buckets(queue, lane_number, first, count)
+        )
 
     async def purge(self, account: str, name: str) -> None:
         """All that was put before this is gone, in flight or not."""
-
-        async def attempt(queue: Queue) -> None:
-            await purge_lanes([self.memory.lane(queue, number) for number in queue.lanes])
-
         self.memory.distrust(account, name)
-        await self._with_queue(account, name, attempt)
+        await self._with_queue(account, name, lambda queue: self._verbs(queue).purge(queue))
 
     async def move_back(self, account: str, name: str, lane_number: int, bucket: int) -> int:
         """Moves the repair mark back, so that buckets are looked into again; never below the floor (A8)."""
         validate_whole("bucket", bucket, 0, limits.INTEGER_LIMIT - 1)
-
-        async def attempt(queue: Queue) -> int:
-            return await move_repair_back(await self.memory.known_lane(queue, lane_number), bucket)
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(
+            account, name, lambda queue: self._verbs(queue).move_back(queue, lane_number, bucket)
+        )
 
     async def archived_up_to(self, account: str, name: str, lane_number: int, bucket: int) -> int:
         """Raises the archive mark: buckets below are safe elsewhere. It follows the repair mark at most."""
         validate_whole("bucket", bucket, 0, limits.INTEGER_LIMIT - 1)
-
-        async def attempt(queue: Queue) -> int:
-            return await raise_archived(await self.memory.known_lane(queue, lane_number), bucket)
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(
+            account, name, lambda queue: self._verbs(queue).archived_up_to(queue, lane_number, bucket)
+        )
 
     async def retire(self, account: str, name: str) -> dict[int, range]:
         """Drops what may go by now: finished, its history over and, with `archive`, behind the archive mark. By lane,
         the buckets that went. Background work does the same in its own time; two at once do no harm."""
         await self.memory.check_clock(self.clock.now())
-
-        async def attempt(queue: Queue) -> dict[int, range]:
-            went = {}
-            for number in queue.lanes:
-                lane = self.memory.lane(queue, number)
-                before = marks = await read_marks(lane)
-                while await retire(lane, marks, self.clock.now(), self.memory.clock_is_good(self.clock.now())):
-                    marks = await read_marks(lane)
-                went[number] = range(before.dropped, (await read_marks(lane)).dropped)
-            return went
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).retire(queue))
 
     async def erase(self, account: str, name: str, message: MessageId) -> bool:
         """What the message says goes, now; its place stays. False when there is no such message."""
-
-        async def attempt(queue: Queue) -> bool:
-            return await erase(await self.memory.known_lane(queue, message.lane), message.number, self.clock.now())
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).erase(queue, message))
 
     async def redrive(self, account: str, name: str, destination: str | None, most: int) -> int:
         """Moves visible messages to another queue, or each to where it came from; returns how many went."""
         _check_batch(most)
-
-        async def attempt(queue: Queue) -> int:
-            return await redrive(self.memory, queue, destination, most)
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).redrive(queue, destination, most))
 
     # --- background -----------------------------------------------------------------------------------------------
 
     async def step(self, account: str, name: str) -> int:
         """One step of a queue's background work on this server; returns in how many milliseconds to come back."""
         await self.memory.glance_at_clock()
-
-        async def attempt(queue: Queue) -> int:
-            return await step_lanes(self.memory, queue)
-
-        return await self._with_queue(account, name, attempt)
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).step(queue))
 
     async def bury_step(self) -> bool:
         """Drops a portion of what deleted queues held. True when there is more."""
@@ -358,6 +299,9 @@ class Engine:
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
+    def _verbs(self, queue: Queue) -> Verbs:
+        return self._kinds[queue.settings.kind]
+
     async def _with_queue(self, account: str, name: str, action: Callable[[Queue], Awaitable[R]]) -> R:
         """Runs a verb on the queue; if what was remembered of it proves old, looks it up and runs it again (R6)."""
         for _ in range(limits.RECEIVE_ROUNDS):
@@ -368,11 +312,6 @@ class Engine:
             except (QueueGone, LaneSealed):
                 self.memory.distrust(account, name)
         raise QueueNotFound(account, name)
-
-
-def _check_dead_letters(name: str, dead_letter_queue: object) -> None:
-    if dead_letter_queue == name:
-        raise InvalidRequest("dead_letter_queue", "cannot be the queue itself")
 
 
 def _check_batch(count: int) -> None:

@@ -3,11 +3,13 @@ forgotten (R11)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from angelhair import limits
 from angelhair.engine import catalog, places
 from angelhair.engine.bucketed import worker as working
-from angelhair.engine.bucketed.lane import Marks
 from angelhair.engine.catalog import Queue
+from angelhair.engine.marks import Marks
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import move_exhausted
 from angelhair.engine.settling import change_one
@@ -51,7 +53,7 @@ async def _end_lane(memory: Memory, queue: Queue, number: int, marks: Marks) -> 
     if not await _seal_at(memory, queue, number, marks.next_id):
         return queue
     now = memory.clock.now()
-    changed = await catalog.replace_queue(memory.store, queue, queue.settings, lanes, queue.lanes_made, now)
+    changed = await catalog.replace_queue(memory.store, queue, replace(queue, lanes=lanes), now)
     if changed is None:
         memory.distrust(queue.account, queue.name)
         return queue

@@ -312,7 +312,12 @@ async def _moved_on(
 
 
 async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begun | None:
-    if (entry.messages, entry.digest) != (run.messages, run.digest):
+    if entry.messages != run.messages:
+        raise InvalidRequest(
+            "messages", f"of block {run.block} were {entry.messages} when {run.writer} first tried, and are "
+            f"{run.messages} now: what is written again has to be cut into the same blocks"
+        )
+    if entry.digest != run.digest:
         raise InvalidRequest(
             "messages", f"of block {run.block} are others than when {run.writer} first tried: what is written again "
             "has to be the same, in the same order"

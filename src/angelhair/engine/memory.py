@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from angelhair import limits
 from angelhair.clock import Clock, Moment
@@ -17,12 +18,27 @@ from angelhair.engine.bucketed.lane import Lane, LaneView
 from angelhair.engine.bucketed.worker import Worker
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
-from angelhair.engine.leases import richer_holders
+from angelhair.engine.leases import Lease, richer_holders
 from angelhair.engine.store import Store
 from angelhair.errors import InvalidRequest, QueueNotFound, Unavailable
-from angelhair.model import validate_name
+from angelhair.model import BUCKETED, validate_name
 
 PUT, RECEIVE = "put", "receive"
+
+
+class View(Protocol):
+    """What a server remembers of a lane, of whatever kind."""
+
+    def earliest_due_ms(self) -> int | None: ...
+
+
+class Leased(Protocol):
+    """What a server needs for a lane's background work, of whatever kind."""
+
+    lease: Lease
+
+
+V = TypeVar("V", bound=View)
 
 
 @dataclass(slots=True)
@@ -45,9 +61,9 @@ class Memory:
         self.identities = identities
         self.clock = clock
         self.server = identities.fresh()
-        self.workers: dict[tuple[str, int], Worker] = {}
+        self.workers: dict[tuple[str, int], Leased] = {}
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
-        self._views: dict[tuple[str, int], LaneView] = {}
+        self._views: dict[tuple[str, int], View] = {}
         self._clock: _ClockCheck | None = None
         self._turns: Counter[tuple[str, str]] = Counter()
         """By incarnation and verb: how often a lane was chosen."""
@@ -104,10 +120,11 @@ class Memory:
     # --- lanes ----------------------------------------------------------------------------------------------------
 
     def lane(self, queue: Queue, number: int) -> Lane:
-        key = (queue.incarnation, number)
-        view = self._views.get(key)
-        if view is None:
-            view = self._views[key] = LaneView()
+        """Of a bucketed queue. Whoever would write to another kind's as if it were one would write where nobody reads:
+        so this refuses, whatever led here."""
+        if queue.settings.kind != BUCKETED:
+            raise InvalidRequest("kind", f"{queue.name} is a {queue.settings.kind} queue, and a bucketed one is wanted")
+        view = self.view(queue, number, LaneView)
         sealed = queue.lanes.get(number) != catalog.OPEN
         return Lane(
             self.store,
@@ -124,6 +141,14 @@ class Memory:
             self.clock_is_good,
             view,
         )
+
+    def view(self, queue: Queue, number: int, make: type[V]) -> V:
+        """What is remembered of a lane, as its kind has it."""
+        key = (queue.incarnation, number)
+        view = self._views.get(key)
+        if not isinstance(view, make):
+            view = self._views[key] = make()
+        return view
 
     async def known_lane(self, queue: Queue, number: int) -> Lane:
         """As the catalog has it: another server may have made it a moment ago (R4)."""
@@ -166,7 +191,15 @@ class Memory:
         return [*first, *then]
 
     def worker(self, lane: Lane) -> Worker:
-        return self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))
+        worker = self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))
+        assert isinstance(worker, Worker)
+        return worker
+
+    def lanes_in_turn(self, queue: Queue) -> list[int]:
+        """All lanes, each the first in its turn."""
+        lanes = queue.read_lanes
+        turn = self._turn(queue, RECEIVE, lanes)
+        return lanes[turn:] + lanes[:turn]
 
     async def richer_holders(self, queue: Queue) -> frozenset[str]:
         """Servers that hold at least two more of the queue's lanes than we do."""
@@ -188,7 +221,8 @@ class Memory:
         if remembered is None:
             return None
         views = [self._views.get((remembered.queue.incarnation, lane)) for lane in remembered.queue.lanes]
-        times = [view.due[0][0] for view in views if view is not None and view.due]
+        dues = [view.earliest_due_ms() for view in views if view is not None]
+        times = [due_ms for due_ms in dues if due_ms is not None]
         return max(0, min(times) - now.monotonic_ms) if times else None
 
     # --- clock ----------------------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import transfer
 from angelhair.engine.bucketed import peek
-from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
+from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.catalog import Queue
+from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.settling import begun
 from angelhair.errors import InvalidRequest, QueueNotFound
@@ -145,7 +146,8 @@ async def _dead_letter_lane(memory: Memory, queue: Queue, now: Moment) -> Lane |
         return None
     try:
         return memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
-    except QueueNotFound:
+    except (QueueNotFound, InvalidRequest):
+        # Not there, or of another kind, which has no place for them.
         return None
 
 

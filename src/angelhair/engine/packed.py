@@ -31,6 +31,8 @@ class Packed(Sequence[bytes]):
     def __getitem__(self, index: slice) -> Packed: ...
     def __getitem__(self, index: int | slice) -> bytes | Packed:
         if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise ValueError("a part of packed blobs has all that lie between its ends")
             return Packed(self.data, self.pieces[index], self.at_most)
         begin, length = divmod(self.pieces[index], 1 << LENGTH_BITS)
         return bytes(self.data[begin : begin + length])

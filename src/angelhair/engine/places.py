@@ -4,7 +4,20 @@ Every key carries the queue's incarnation (R6): a queue made again under its nam
 """
 
 from angelhair import limits
-from angelhair.engine.schema import BODIES, GRAVES, KEYS, LEASES, LEDGER, POINTERS, QUEUES, SEQUENCES, STATES, WAKES
+from angelhair.engine.schema import (
+    BODIES,
+    GRAVES,
+    GROUPS,
+    KEYS,
+    LEASES,
+    LEDGER,
+    LOGS,
+    POINTERS,
+    QUEUES,
+    SEQUENCES,
+    STATES,
+    WAKES,
+)
 from angelhair.engine.store import Partition
 
 SEQUENCE_ROW = "ids"
@@ -33,6 +46,14 @@ def bodies(incarnation: str, lane: int, bucket: int) -> Partition:
 
 def states(incarnation: str, lane: int, bucket: int) -> Partition:
     return Partition(STATES, f"{incarnation}.{lane}.{bucket}")
+
+
+def log(incarnation: str, lane: int, bucket: int) -> Partition:
+    return Partition(LOGS, f"{incarnation}.{lane}.{bucket}")
+
+
+def groups(incarnation: str, lane: int, epoch: int) -> Partition:
+    return Partition(GROUPS, f"{incarnation}.{lane}.{epoch}")
 
 
 def wakes(incarnation: str, lane: int, period: int) -> Partition:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
+from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.bucketed.put import Placed, PutOutcome, Written
 from angelhair.engine.catalog import Queue
+from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.store import JoiningStore
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError, Unavailable

@@ -20,7 +20,7 @@ _FORMAT = struct.Struct(">B8sIqI")
 _CONTENT_BYTES = _FORMAT.size
 SIGNATURE_BYTES = 11
 _VERSION = 1
-_LENGTH = (_CONTENT_BYTES + SIGNATURE_BYTES) * 4 // 3
+LENGTH = (_CONTENT_BYTES + SIGNATURE_BYTES) * 4 // 3
 """Both parts together are a multiple of three bytes: no padding."""
 _TO_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 _QUEUES = 1024
@@ -63,7 +63,7 @@ def is_well_formed(text: str) -> bool:
 
 def _unsealed(text: str) -> bytes:
     """Content and signature, which is not looked at."""
-    if not isinstance(text, str) or len(text) != _LENGTH:
+    if not isinstance(text, str) or len(text) != LENGTH:
         raise InvalidReceipt("is not a receipt of this service")
     try:
         raw = a2b_base64(text.encode("ascii").translate(_FROM_URL))

@@ -7,7 +7,8 @@ from typing import overload
 
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound

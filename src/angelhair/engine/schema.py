@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 QUEUES = Table(
     "queues",
@@ -30,7 +30,7 @@ GRAVES = Table(
     "graves",
     conditional=True,
     key=str,
-    columns={"account": str, "name": str, "lanes": str, "bucket_size": int, "buried_at": int},
+    columns={"account": str, "name": str, "lanes": str, "bucket_size": int, "buried_at": int, "kind": str},
 )
 """Deleted incarnations whose partitions are still to be dropped. One partition. Row: an incarnation."""
 
@@ -40,7 +40,8 @@ SEQUENCES = Table(
     key=str,
     columns={"next": int, "attempt": str, "deleted": int, "sealed": int},
 )
-"""Where ids come from. Partition: a lane. One row."""
+"""Where ids come from. Partition: a lane. One row. Of a fifo lane `next` is the bucket at the log's end, and `attempt`
+the token that it was opened with."""
 
 POINTERS = Table("pointers", conditional=True, key=str, columns={"value": int})
 """A lane's marks, all of which only rise. Partition: a lane. Row: a pointer's name."""
@@ -120,4 +121,31 @@ LEDGER = Table(
 )
 """Runs of messages that are put once. Partition: a queue and a writer's hash. Row: which of the writer's runs."""
 
-TABLES = (QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER)
+LOGS = Table(
+    "logs",
+    conditional=True,
+    key=int,
+    columns={
+        "body": bytes,
+        "attributes": str,
+        "message_group": str,
+        "dedup_id": str,
+        "enqueued_at": int,
+        "origin": str,
+    },
+    flags={"opened": str, "next": int, "attempt": str, "deleted": int, "finished_at": int},
+)
+"""The messages of a fifo lane, in order and without gaps. Partition: a bucket. Row: a message's number."""
+
+GROUPS = Table(
+    "groups",
+    conditional=True,
+    key=str,
+    columns={"done": int, "revision": int, "claim": str, "touched": str, "acked": str},
+    flags={"ready": str, "sealed": int, "deleted": int},
+)
+"""What became of a fifo lane's messages. Partition: a lane and an epoch. Row: a message group. `done`: every message of
+the group below this number is settled. `touched`: those above that were delivered, and what of them. `acked`: the last
+deliveries that were acked."""
+
+TABLES = (QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS)

@@ -6,39 +6,12 @@ and `exact` says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import Findings, examine
-from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
-
-
-@dataclass(slots=True)
-class Stats:
-    """Counts of messages. `oldest_age_ms` is the age of the oldest one that waits to be delivered."""
-
-    visible: int = 0
-    in_flight: int = 0
-    delayed: int = 0
-    dead: int = 0
-    """Moved to the dead-letter queue, of those that are still in the queue's unfinished buckets."""
-    oldest_age_ms: int | None = None
-    exact: bool = True
-    archived: int = 0
-    unarchived: int = 0
-    """Buckets, of a queue with `archive`: in the lake; finished, and kept until they are."""
-
-    def add(self, other: Stats) -> None:
-        self.visible += other.visible
-        self.in_flight += other.in_flight
-        self.delayed += other.delayed
-        self.dead += other.dead
-        self.exact = self.exact and other.exact
-        self.archived += other.archived
-        self.unarchived += other.unarchived
-        if other.oldest_age_ms is not None:
-            self.oldest_age_ms = max(other.oldest_age_ms, self.oldest_age_ms or 0)
+from angelhair.engine.bucketed.lane import Lane, read_marks
+from angelhair.engine.counts import Stats
+from angelhair.engine.marks import Marks
 
 
 async def lane_stats(lane: Lane, now: Moment, expiring: bool, most: int = limits.STATS_BUCKETS) -> Stats:

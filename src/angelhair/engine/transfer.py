@@ -20,7 +20,8 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.examine import MOVING
 from angelhair.engine.bucketed.given import given, void
-from angelhair.engine.bucketed.lane import Candidate, Lane, LaneSealed, QueueGone, read_marks
+from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
+from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
 from angelhair.errors import StoreError

@@ -4,6 +4,8 @@ One file a subject; everybody reads them here, as `limits.NAME`, each time anew:
 """
 
 from angelhair.limits.asking import *
+from angelhair.limits.aws import *
 from angelhair.limits.calling import *
 from angelhair.limits.serving import *
+from angelhair.limits.signing import *
 from angelhair.limits.working import *

@@ -9,11 +9,18 @@ BODY_BYTES = 8 * 1024 * 1024
 """A message body. Cassandra refuses mutations near half a commit log segment (16 MiB of the default 32, less with a
 small heap), and a changed body shares its mutation with conditions: half of that leaves room."""
 
-ATTRIBUTES_BYTES = 256 * 1024
-"""A message's attributes, as text."""
+ATTRIBUTES_BYTES = 2 * 1024 * 1024
+"""A message's attributes, as text: a MiB of SQS's, which are base64 in it, and their names."""
 
 KEY_LENGTH = 512
 """Characters in an idempotency key: a URL fits, a document does not."""
+
+GROUP_LENGTH = 128
+"""Characters in the name of a message group, and of an attempt to receive: SQS's limit."""
+
+FIFO_WINDOW_MAXIMUM_MS = 3_600_000
+"""How long a fifo queue may be told to remember keys. Every server that puts there holds the keys of the whole window
+in memory, some 100 bytes each, and reads them back when it starts. SQS has five minutes."""
 
 LEDGER_SECONDS = 30 * 86_400
 """How long it is remembered that a run of messages was put: a stream's last batch comes again when the stream does. And
@@ -34,6 +41,10 @@ DURATION_MAXIMUM_MS = 100 * 365 * 86_400_000
 
 REPAIR_TIMEOUT_MINIMUM_MS = 100
 """Below this, repair would call ids dead while their writes are still on the way, and re-admit them one by one."""
+
+NOTES_BYTES = 64 * 1024
+"""What doors keep with a queue, as JSON: fifty tags of SQS's longest and a policy. It is read with the
+queue, whenever that is looked up."""
 
 LIST_QUEUES = 1_000
 """Queues in one page of a listing: SQS's limit."""

@@ -207,3 +207,45 @@ PEEK_BUCKETS = 256
 
 WATCHED_ROWS = 100_000
 """Invisible messages per lane that a server watches on its own clock (R5); the oldest watches go first."""
+
+# --- fifo queues ----------------------------------------------------------------------------------------------------
+
+LOOK_AHEAD_MESSAGES = 120_000
+"""Messages of a fifo lane behind the first unsettled one among which a receive looks: SQS's bound. A server holds their
+groups and dates in memory, some 100 bytes each."""
+
+LOG_ROWS = 10_000
+"""Rows of a log that one read brings, without their bodies: a bucket at most."""
+
+LOG_BYTES = 1024 * 1024
+"""Bodies in one conditional write to a log; one message at least. Cassandra takes a batch of one partition up to half a
+commit log segment, and what Paxos agrees on it writes twice."""
+
+OPEN_ROUNDS = 6
+"""Times the next bucket of a log is opened under another token, because of the one before nobody knows."""
+
+GROUP_ACKED = 100
+"""Acks of a message group that its row remembers, so that who acks again hears of it."""
+
+GROUP_TOUCHED = 1_000
+"""Messages of one group that are delivered and not settled: they lie in one row, some 60 bytes each."""
+
+EDIT_ROUNDS = 24
+"""Times a change of group states is made anew after others changed them."""
+
+EPOCH_READ_ROWS = 20_000
+"""Rows of groups that a server reads at once when it looks. What is beyond, it learns when it is refused."""
+
+EPOCH_ROWS = 10_000
+"""Rows of groups that no longer matter before the rest is carried over to a new epoch: as many as a read of them all
+may step over."""
+
+EPOCH_LOOK_MS = 60_000
+"""How often the elected worker reads the groups of a fifo lane at least, to see whether a new epoch is due."""
+
+GROUPS_AGE_MS = 200
+"""How old what is known of the groups may be when a receive finds too little: other servers may have settled what
+holds a group up."""
+
+LOW_LOOK_MS = 5_000
+"""How often the first unfinished bucket of a fifo lane is looked into, while it does not get finished."""

@@ -10,8 +10,10 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
+from angelhair.model import BUCKETED
 from angelhair.simulation.run import Judged, run_seed
 
 CHUNK = 4
@@ -47,8 +49,8 @@ class Campaign:
         )
 
 
-def replay_line(seed: int) -> str:
-    return f"angelhair simulate --replay {seed}"
+def replay_line(seed: int, kind: str = BUCKETED) -> str:
+    return f"angelhair simulate --replay {seed}" + ("" if kind == BUCKETED else f" --kind {kind}")
 
 
 def _begin() -> None:
@@ -58,7 +60,10 @@ def _begin() -> None:
 
 
 def play(
-    seeds: Iterable[int], processes: int | None = None, progress: Callable[[Campaign], None] | None = None
+    seeds: Iterable[int],
+    processes: int | None = None,
+    progress: Callable[[Campaign], None] | None = None,
+    kind: str = BUCKETED,
 ) -> Campaign:
     """Plays the seeds; a seed that breaks the world counts as a violation."""
     campaign = Campaign()
@@ -66,7 +71,7 @@ def play(
     count = processes or os.cpu_count() or 1
     context = multiprocessing.get_context("spawn")
     with context.Pool(count, initializer=_begin) as pool:
-        for judged in pool.imap_unordered(_judge, seeds, chunksize=CHUNK):
+        for judged in pool.imap_unordered(partial(_judge, kind), seeds, chunksize=CHUNK):
             campaign.add(judged)
             campaign.seconds = time.monotonic() - began
             if progress is not None:
@@ -74,9 +79,9 @@ def play(
     return campaign
 
 
-def _judge(seed: int) -> Judged:
+def _judge(kind: str, seed: int) -> Judged:
     try:
-        judged = run_seed(seed)
+        judged = run_seed(seed, kind=kind)
     except Exception as error:  # noqa: BLE001 - whatever broke the world is what the seed has found
         judged = Judged(seed, 0, 0, 0, (f"broken: {type(error).__name__}: {error}",), ())
     # The collector is off while a seed is played: its pauses cost more than what a seed leaves behind.

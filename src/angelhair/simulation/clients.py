@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from angelhair.engine.ledger import Run
 from angelhair.engine.runs import Bodies
 from angelhair.errors import AngelhairError, InvalidRequest
-from angelhair.model import Ask, Delivery, NewMessage, QueueSettings
+from angelhair.model import FIFO, Ask, Delivery, NewMessage, QueueSettings
 from angelhair.simulation.history import Changed, Cleared, History, Put
 from angelhair.simulation.network import NoAnswer, ask
 from angelhair.simulation.process import Process
@@ -41,6 +41,7 @@ class Clients:
         self.settings = variation.settings
         self.keyed_share = variation.keyed_share
         self.keys_in_runs = variation.keys_in_runs
+        self.groups = variation.groups
         self.random = world.random
         self.draining = False
         self._bodies = 0
@@ -67,6 +68,9 @@ class Clients:
 
     async def _put(self, count: int, delays_ms: tuple[int, ...]) -> None:
         keyed = self.random.random() < self.keyed_share
+        if self.settings.kind == FIFO:
+            await self._put_in_order(count, self.random.randint(2, 4) if keyed else 1)
+            return
         if keyed and count > 1:
             await self._put_run(count, delays_ms)
             return
@@ -78,12 +82,25 @@ class Clients:
         for _ in range(self.random.randint(2, 4) if keyed else 1):
             await self._put_once(batch)
 
+    async def _put_in_order(self, count: int, tries: int) -> None:
+        """To a fifo queue: each has a group and a key."""
+        batch = []
+        for _ in range(count):
+            self._bodies += 1
+            group = f"g{self.random.randrange(self.groups)}"
+            batch.append(NewMessage(b"m%d" % self._bodies, key=f"k{self._bodies}", group=group))
+        for _ in range(tries):
+            await self._put_once(batch)
+
     async def _put_once(self, batch: list[NewMessage]) -> None:
         records = [
-            Put(self.queue, message.body.decode(), message.key, message.delay_ms or 0, self.world.now_us)
+            Put(self.queue, message.body.decode(), message.key, self._delay_ms(message), self.world.now_us)
             for message in batch
         ]
         await self._ask_to_put(records, lambda server: server.put(self.queue, batch, records))
+
+    def _delay_ms(self, message: NewMessage) -> int:
+        return self.settings.delay_ms if message.delay_ms is None else message.delay_ms
 
     async def _ask_to_put(self, records: list[Put], put: Callable[[Server], Coroutine[Any, Any, Any]]) -> None:
         self.history.puts.extend(records)
@@ -150,11 +167,12 @@ class Clients:
         if manner == "late":
             await self.process.sleep(hidden_ms * self.random.uniform(0.9, 1.5))
         elif manner in ("extend", "release", "rewrite"):
-            self.history.changes.append(Changed(queue, delivery.receipt, self.world.now_us))
             visibility = {"extend": 2 * hidden_ms, "release": 0, "rewrite": None}[manner]
+            record = Changed(queue, delivery.receipt, visibility, self.world.now_us)
+            self.history.changes.append(record)
             body = delivery.body.partition(b"~")[0] + b"~%d" % delivery.deliveries if manner == "rewrite" else None
             try:
-                await self.request(lambda server: server.change(queue, delivery.receipt, visibility, body))
+                await self.request(lambda server: server.change(record, body))
             except (AngelhairError, NoAnswer):
                 pass
             if manner == "release":

@@ -37,6 +37,7 @@ class Delivered:
     answered_us: int
     visibility_ms: int
     origin: str
+    group: str = ""
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -59,11 +60,14 @@ class Settled:
 
 @dataclass(slots=True)
 class Changed:
-    """A change of visibility that was asked for, whatever became of it."""
+    """A change of visibility or body that was asked for. Its outcome is what its server answered, heard or not."""
 
     queue: str
     receipt: str
+    visibility_ms: int | None
+    """None when only the body is to change."""
     started_us: int
+    outcome: str = UNKNOWN
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from angelhair.engine import places, receipts
 from angelhair.engine.bucketed.ack import ACKED
 from angelhair.engine.bucketed.examine import MOVING
-from angelhair.engine.bucketed.lane import Marks, pointer_marks
 from angelhair.engine.catalog import load
+from angelhair.engine.marks import Marks, pointer_marks
 from angelhair.engine.schema import BODIES, STATES
 from angelhair.engine.store import Change, Partition, Slice, Span, Value
 from angelhair.engine.transfer import MOVED
@@ -38,6 +38,9 @@ class Truth:
 
 class Inspector:
     """Compares the marks of every lane with what they were at the last look."""
+
+    rising: tuple[str, ...] = RISING
+    order: tuple[tuple[str, str], ...] = ORDER
 
     def __init__(self, store: Truth, account: str, queue: str, settings: QueueSettings) -> None:
         self._store = store
@@ -68,14 +71,17 @@ class Inspector:
     async def _judge(self, incarnation: str, lane: int, marks: Marks) -> None:
         before = self._seen.get((incarnation, lane))
         if before is not None:
-            for name in RISING:
+            for name in self.rising:
                 old, new = getattr(before, name), getattr(marks, name)
                 if new < old:
                     self.faults.append(f"lane {lane}: {name} fell from {old} to {new}")
         self._seen[(incarnation, lane)] = marks
-        for low, high in ORDER:
+        for low, high in self.order:
             if getattr(marks, low) > getattr(marks, high):
                 self.faults.append(f"lane {lane}: {low} {getattr(marks, low)} is above {high} {getattr(marks, high)}")
+        await self._judge_buckets(incarnation, lane, marks)
+
+    async def _judge_buckets(self, incarnation: str, lane: int, marks: Marks) -> None:
         highest = -(-marks.next_id // self._settings.bucket_size)
         if marks.reader > highest:
             self.faults.append(f"lane {lane}: reader {marks.reader} is above the last bucket {highest}")
@@ -105,8 +111,9 @@ class Inspector:
 class AckWitness:
     """Knows of every ack that took effect, whatever its client was told."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, bucket_sizes: tuple[int, ...] = ()) -> None:
         self._cluster = cluster
+        self.bucket_sizes = bucket_sizes
         self.acked: set[str] = set()
         """Names of the messages."""
         self._contents: set[bytes] = set()
@@ -114,7 +121,7 @@ class AckWitness:
         cluster.change_listener = self._see
 
     def receipts_of(self, deliveries: Iterable[Delivered]) -> set[str]:
-        return {delivery.receipt for delivery in deliveries if _content(delivery.receipt) in self._contents}
+        return {delivery.receipt for delivery in deliveries if content_of(delivery.receipt) in self._contents}
 
     def _see(self, change: Change) -> None:
         if change.partition.table is not STATES:
@@ -126,20 +133,20 @@ class AckWitness:
                 assert isinstance(number, int)
                 # A right engine always tests the delivery; what a broken one did without is no ack of any receipt.
                 delivery = delivery if isinstance(delivery, int) else 0
-                self._contents.add(_content(receipts.encode(incarnation, b"", int(lane), number, delivery)))
+                self._contents.add(content_of(receipts.encode(incarnation, b"", int(lane), number, delivery)))
                 bodies = self._cluster.state(Partition(BODIES, change.partition.key))
                 self.acked.update(
-                    _first_word(found.values["body"])
+                    first_word(found.values["body"])
                     for found in self._cluster.read(bodies, row.key, row.key, None, 1)
                 )
 
 
-def _content(receipt: str) -> bytes:
+def content_of(receipt: str) -> bytes:
     """What a receipt says, without its signature."""
     return urlsafe_b64decode(receipt)[: -receipts.SIGNATURE_BYTES]
 
 
-def _first_word(body: Value) -> str:
+def first_word(body: Value) -> str:
     """What a message was called when it was put: consumers that rewrite it add a mark to that."""
     assert isinstance(body, bytes)
     return body.decode().partition("~")[0]
@@ -161,5 +168,5 @@ async def moved_bodies(store: Truth, account: str, name: str) -> frozenset[str]:
             place = (queue.incarnation, lane, bucket)
             states, bodies = await store.read([Span(places.states(*place)), Span(places.bodies(*place))])
             gone = {row.key for row in states.rows if row.values.get("settled") in (MOVING, MOVED)}
-            moved.update(_first_word(row.values["body"]) for row in bodies.rows if row.key in gone)
+            moved.update(first_word(row.values["body"]) for row in bodies.rows if row.key in gone)
     return frozenset(moved)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from angelhair.model import QueueSettings
+from angelhair.engine.transfer import MOVED
+from angelhair.model import BUCKETED, FIFO, QueueSettings
 from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.clients import Clients
 from angelhair.simulation.faults import FaultPlan
+from angelhair.simulation.fifo_inspection import FifoInspector, FifoWitness
+from angelhair.simulation.fifo_variation import draw_fifo
 from angelhair.simulation.history import CONFIRMED, History
 from angelhair.simulation.inspection import AckWitness, Inspector, Truth, moved_bodies
 from angelhair.simulation.nemesis import Nemesis
@@ -21,6 +24,7 @@ from angelhair.simulation.variation import Variation, bounds_in_force
 from angelhair.simulation.world import World
 
 QUEUE, DEAD = "work", "dead"
+DEAD_BUCKET_SIZE = 5
 LOOK_EVERY_MS = 2_000
 LOAD_LIMIT_MS = 30 * 60_000
 """Virtual time after which producers are waited for no longer."""
@@ -42,13 +46,13 @@ class Judged:
     fault_kinds: tuple[str, ...]
 
 
-def run_seed(seed: int, trace: Sink | None = None) -> Judged:
-    """Plays a seed and says what was wrong."""
+def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judged:
+    """Plays a seed with a queue of this kind and says what was wrong."""
     source = random.Random(f"theme {seed}")
     theme = draw_theme(seed, source)
     plan = theme.sharpen(FaultPlan.draw(source), source)
     with World(seed, plan, trace) as world:
-        variation = Variation.draw(source, theme)
+        variation = draw_fifo(source, theme) if kind == FIFO else Variation.draw(source, theme)
         with bounds_in_force(variation.bounds):
             outcome = _play(world, variation)
     violations: list[str] = []
@@ -71,11 +75,12 @@ def _play(world: World, variation: Variation) -> Outcome:
     names = [f"server-{number}" for number in range(1, variation.servers + 1)]
     for name in names:
         world.start(name, boot)
-    witness = AckWitness(world.cluster)
+    fifo = variation.settings.kind == FIFO
+    witness = (FifoWitness if fifo else AckWitness)(world.cluster, (variation.settings.bucket_size, DEAD_BUCKET_SIZE))
     clients = Clients(world, servers, history, QUEUE, variation)
     world.run_until_done(clients.process.spawn(_make_queues(clients, variation.settings)))
     watcher = world.start("watcher", skew_us=0)
-    inspector = Inspector(Truth(world.cluster), ACCOUNT, QUEUE, variation.settings)
+    inspector = (FifoInspector if fifo else Inspector)(Truth(world.cluster), ACCOUNT, QUEUE, variation.settings)
     nemesis = Nemesis(world, names)
     nemesis.start()
     _load(world, clients, variation, inspector)
@@ -87,7 +92,13 @@ def _play(world: World, variation: Variation) -> Outcome:
     history.mark_faults += inspector.faults
     history.true_acks = witness.receipts_of(history.deliveries)
     history.largest_skew_us = world.worst_skew_us
-    redriven = world.run_until_done(watcher.spawn(moved_bodies(Truth(world.cluster), ACCOUNT, DEAD)))
+    if fifo:
+        # Who does not trust its own clock goes by the store's, which has several that are wrong by a little.
+        history.largest_skew_us += max(abs(skew_us) for skew_us in world.cluster.node_skews_us)
+    if fifo:
+        redriven = frozenset(item.body for item in history.deliveries if item.origin.startswith(f"{MOVED}/"))
+    else:
+        redriven = world.run_until_done(watcher.spawn(moved_bodies(Truth(world.cluster), ACCOUNT, DEAD)))
     return Outcome(
         world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, redriven
     )
@@ -106,7 +117,10 @@ def _end_faults(world: World, variation: Variation, servers: dict[str, Server]) 
 
 
 async def _make_queues(clients: Clients, settings: QueueSettings) -> None:
-    await clients.make_queue(DEAD, QueueSettings(bucket_size=5, retention_ms=None, repair_timeout_ms=1_000))
+    dead = QueueSettings(
+        kind=settings.kind, bucket_size=DEAD_BUCKET_SIZE, retention_ms=None, repair_timeout_ms=1_000
+    )
+    await clients.make_queue(DEAD, dead)
     await clients.make_queue(QUEUE, settings)
 
 

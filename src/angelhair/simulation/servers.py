@@ -8,8 +8,8 @@ from angelhair.batching.batching import Batching
 from angelhair.engine.engine import Engine, PutOutcome
 from angelhair.engine.ledger import Run
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError, Unavailable
-from angelhair.model import Ask, Delivery, MessageId, NewMessage
-from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Delivered, History, Put, Settled
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, WantedChange
+from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Changed, Delivered, History, Put, Settled
 from angelhair.simulation.process import Process
 from angelhair.simulation.world import World
 
@@ -77,7 +77,7 @@ class Server:
             self._history.deliveries.append(
                 Delivered(
                     queue, self._process.label, str(delivery.id), body, delivery.deliveries, delivery.receipt,
-                    asked_us, self._world.now_us, visibility_ms, delivery.origin or "",
+                    asked_us, self._world.now_us, visibility_ms, delivery.origin or "", delivery.group or "",
                 )
             )
         return deliveries
@@ -90,8 +90,10 @@ class Server:
             self._history.acks.append(Settled(queue, receipt, started_us, self._world.now_us, judged(outcome), denied))
         return outcomes
 
-    async def change(self, queue: str, receipt: str, visibility_ms: int | None, body: bytes | None) -> None:
-        (outcome,) = await self.batching.change(ACCOUNT, queue, [(receipt, visibility_ms, body)])
+    async def change(self, record: Changed, body: bytes | None) -> None:
+        wanted = WantedChange(record.receipt, record.visibility_ms, body)
+        (outcome,) = await self.batching.change(ACCOUNT, record.queue, [wanted])
+        record.outcome = judged(outcome)
         if outcome is not None:
             raise outcome
 

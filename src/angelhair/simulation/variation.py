@@ -78,6 +78,8 @@ class Variation:
     bounds: dict[str, int]
     joins: bool
     """The store makes a put in one step."""
+    groups: int = 1
+    """Message groups, of a fifo queue."""
 
     @classmethod
     def draw(cls, source: random.Random, theme: Theme = PLAIN) -> Variation:

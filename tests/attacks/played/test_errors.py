@@ -6,7 +6,7 @@ import pytest
 
 from angelhair.engine.schema import BODIES, LEASES, POINTERS, SEQUENCES, STATES
 from angelhair.errors import OutcomeUnknown, QueueNotFound, StoreError, Unavailable
-from angelhair.model import NewMessage
+from angelhair.model import NewMessage, WantedChange
 from tests.faults import LOSE_ANSWER, UNAVAILABLE, Between
 from tests.queues import DAY, HOUR, MINUTE, SECOND, World
 
@@ -113,7 +113,7 @@ async def test_change_of_a_body(world: World) -> None:
 
     server.store.next("change", STATES, LOSE_ANSWER)
     server.store.next("change", STATES, meanwhile)
-    (outcome,) = await server.engine.change(world.account, "orders", [(delivery.receipt, None, b"new")])
+    (outcome,) = await server.engine.change(world.account, "orders", [WantedChange(delivery.receipt, body=b"new")])
     world.wait(20 * SECOND)
     (again,) = await other.receive("orders")
     assert again.body == b"new"

@@ -1,14 +1,15 @@
 """Named ways to break the engine. Each must be caught, or shown to be covered by another rule, in `test_mutants.py`."""
 
 from tests.simulation.mutants.controls import CONTROLS
-from tests.simulation.mutants.deliveries import DEATH, DELIVERIES
+from tests.simulation.mutants.deliveries import DELIVERIES, RARE_DELIVERIES
+from tests.simulation.mutants.fifo import ORDERED
 from tests.simulation.mutants.patching import Mutant
 from tests.simulation.mutants.puts import PUTS, RUNS, SLEEPERS
 from tests.simulation.mutants.queues import QUEUES, SEALED
 from tests.simulation.mutants.repairs import ADMISSIONS, REPAIRS
 
-MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES)
-RARE = (*SLEEPERS, *ADMISSIONS, *DEATH, *SEALED)
+MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES, *ORDERED)
+RARE = (*SLEEPERS, *ADMISSIONS, *RARE_DELIVERIES, *SEALED)
 """What seeds bring about too seldom: a directed attack catches each of these."""
 
 __all__ = ["CONTROLS", "MUTANTS", "RARE", "Mutant"]

@@ -12,11 +12,11 @@ from angelhair.engine.engine import Engine
 from angelhair.engine.ledger import Run
 from angelhair.engine.schema import KEYS, LEDGER, STATES
 from angelhair.errors import AngelhairError, StoreError
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from angelhair.stores.memory import MemoryStore
 from tests.faults import NEVER_SENT, FaultyStore
 
-ACCOUNT, QUEUE = "account", "work"
+ACCOUNT, QUEUE, DEAD = "account", "work", "dead"
 SETTINGS = QueueSettings(
     bucket_size=2, repair_timeout_ms=limits.REPAIR_TIMEOUT_MINIMUM_MS, visibility_timeout_ms=1_000, retention_ms=None
 )
@@ -120,6 +120,28 @@ async def death_with_a_claim() -> bool:
     world.delivered.clear()
     await world.work(survivor, PROMPTLY_SECONDS)
     return b"claimed" in world.delivered
+
+
+async def extended_while_it_is_moved() -> bool:
+    """R7, R13: the last delivery that is allowed has lapsed, and a server is about to move the message to the dead
+    letters; its consumer, on another server, is told that it has ten minutes more."""
+    world = World()
+    mover, other = world.first, world.second
+    await mover.create_queue(ACCOUNT, DEAD, SETTINGS)
+    await mover.create_queue(ACCOUNT, QUEUE, replace(SETTINGS, max_deliveries=1, dead_letter_queue=DEAD))
+    await mover.put(ACCOUNT, QUEUE, [NewMessage(b"poison")])
+    (delivery,) = await world.take(mover)
+    answers: list[object] = []
+
+    async def extend() -> None:
+        world.second_dial.now_ms = world.dial.now_ms
+        answers.extend(await other.change(ACCOUNT, QUEUE, [WantedChange(delivery.receipt, 600_000)]))
+
+    world.store.next("change", STATES, extend, when=lambda change: "moving_to" in (change.rows[0].values or {}))
+    await world.work(mover, PROMPTLY_SECONDS)
+    assert answers == [None], "nothing was to be moved, or the extension was refused"
+    (dead,) = await mover.receive(ACCOUNT, DEAD, [Ask(1)])
+    return dead == [] and await other.ack(ACCOUNT, QUEUE, [delivery.receipt]) == [None]
 
 
 async def late_put_meets_drop() -> bool:

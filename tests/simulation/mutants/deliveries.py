@@ -1,6 +1,6 @@
 """Mutants of claiming, acking and finding again what has become visible."""
 
-from tests.simulation.mutants.attack import death_with_a_claim
+from tests.simulation.mutants.attack import death_with_a_claim, extended_while_it_is_moved
 from tests.simulation.mutants.patching import Mutant, Patch
 
 DELIVERIES = (
@@ -139,6 +139,13 @@ DELIVERIES = (
         ("marks", "total_queue", "drains"),
     ),
     Mutant(
+        "extension confirmed and not written",
+        "A consumer who asked for more time hears that it has it; the message comes back when it would have anyway.",
+        "A2, R13",
+        (Patch("bucketed.change._change", "if wish.visibility_ms is not None:", "if wish.visibility_ms == 0:"),),
+        ("visibility",),
+    ),
+    Mutant(
         "gaps never looked for again",
         "An id that was not there when its bucket was first read is not looked for again, and the bucket stays open.",
         "A9, R4",
@@ -154,7 +161,7 @@ DELIVERIES = (
         "R3",
         (
             Patch(
-                "bucketed.lane.raise_mark",
+                "marks.raise_mark",
                 "RowChange(name, {'value': old}, {'value': new})",
                 "RowChange(name, {}, {'value': new})",
             ),
@@ -163,12 +170,19 @@ DELIVERIES = (
     ),
 )
 
-DEATH = (
+RARE_DELIVERIES = (
     Mutant(
         "claim without a wake entry",
         "A message is claimed without a note of when to look for it again: if its server dies, nobody does.",
         "R3",
         (Patch("bucketed.receive._serve", "await wake.arm(", "(lambda *_: None)("),),
         attack=death_with_a_claim,
+    ),
+    Mutant(
+        "move under an extension",
+        "A message goes to the dead letters although its last delivery was extended since it was seen.",
+        "R7, R13",
+        (Patch("transfer._mark", "{'revision': candidate.revision, 'settled': None}", "{'settled': None}"),),
+        attack=extended_while_it_is_moved,
     ),
 )

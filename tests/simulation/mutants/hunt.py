@@ -33,7 +33,7 @@ def hunt(mutant: Mutant, first: int | None = None) -> Catch | None:
         seeds.insert(0, first)
     with mutant.at_work():
         for seed in seeds:
-            violations = run_seed(seed).violations
+            violations = run_seed(seed, kind=mutant.kind).violations
             gc.collect()
             for violation in violations:
                 if violation.partition(":")[0] in mutant.caught_by:

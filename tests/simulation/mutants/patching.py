@@ -19,6 +19,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import angelhair.engine
+from angelhair.model import BUCKETED
 
 Function = Callable[..., Any]
 
@@ -58,6 +59,8 @@ class Mutant:
     """For what seeds bring about too seldom: an attack that the engine withstands and the mutant does not."""
     covered_by: str = ""
     """For mutants that must do no harm: the rule that stands in for what was taken away."""
+    kind: str = BUCKETED
+    """Of the queue that it is hunted with."""
 
     @contextmanager
     def at_work(self) -> Iterator[None]:

@@ -7,7 +7,6 @@ outcome was unknown and that lands late cannot undo a newer one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -16,32 +15,26 @@ from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
-from angelhair.errors import AngelhairError, OutcomeUnknown, StaleReceipt, StoreError, Unavailable
+from angelhair.errors import AngelhairError, NotInFlight, OutcomeUnknown, StaleReceipt, StoreError, Unavailable
+from angelhair.model import WantedChange
 
 ChangeResult = AngelhairError | None
-
-
-class Wanted(NamedTuple):
-    """What is to change about a delivered message; None leaves it."""
-
-    receipt: Receipt
-    visibility_ms: int | None = None
-    body: bytes | None = None
+Wanted = tuple[Receipt, WantedChange]
 
 
 async def change(lane: Lane, group: Sequence[Wanted], attempt: str, now: Moment) -> list[ChangeResult]:
     """An outcome for each. Visibility counts from now and is not remembered for the next delivery."""
-    timed = [item for item in group if item.visibility_ms is not None]
-    await wake.arm(lane, [(item.visibility_ms or 0, lane.bucket_of(item.receipt.number)) for item in timed])
+    timed = [(wish.visibility_ms, lane.bucket_of(receipt.number)) for receipt, wish in group]
+    await wake.arm(lane, [(visibility_ms, bucket) for visibility_ms, bucket in timed if visibility_ms is not None])
     outcomes: list[ChangeResult] = [None] * len(group)
     # One message may be named twice in a group: each of its changes is a conditional write of its own, in order.
     pending = dict(enumerate(group))
     unsure: set[int] = set()
-    """Refused in an earlier round, perhaps because a first attempt of unknown outcome had landed."""
+    """Refused after a first attempt of unknown outcome, which may have landed and been overtaken since."""
     for _ in range(limits.CLAIM_ROUNDS * len(group)):
         batch: dict[int, tuple[int, Wanted]] = {}
         for index, item in pending.items():
-            batch.setdefault(item.receipt.number, (index, item))
+            batch.setdefault(item[0].number, (index, item))
         if not batch:
             break
         for index, outcome in (await _change_once(lane, list(batch.values()), attempt, now, unsure)).items():
@@ -50,11 +43,11 @@ async def change(lane: Lane, group: Sequence[Wanted], attempt: str, now: Moment)
     for index in pending:
         outcomes[index] = Unavailable("the message kept changing")
     for index in unsure:
-        if isinstance(said := outcomes[index], Unavailable):
+        if isinstance(said := outcomes[index], Unavailable | StaleReceipt):
             outcomes[index] = OutcomeUnknown(str(said))
-    for item, outcome in zip(group, outcomes, strict=True):
-        if outcome is None and item.visibility_ms is not None:
-            lane.view.schedule(lane.bucket_of(item.receipt.number), now.monotonic_ms + item.visibility_ms)
+    for (visibility_ms, bucket), outcome in zip(timed, outcomes, strict=True):
+        if outcome is None and visibility_ms is not None:
+            lane.view.schedule(bucket, now.monotonic_ms + visibility_ms)
     return outcomes
 
 
@@ -64,13 +57,13 @@ async def _change_once(
     """One read and one conditional write per message; messages missing from the answer are to be tried again."""
     spans = [
         Span(
-            lane.states(lane.bucket_of(item.receipt.number)),
-            item.receipt.number,
-            item.receipt.number,
+            lane.states(lane.bucket_of(receipt.number)),
+            receipt.number,
+            receipt.number,
             None,
-            ("delivery", "revision", "settled", "claim"),
+            ("delivery", "revision", "settled", "claim", "visible_at"),
         )
-        for _, item in batch
+        for _, (receipt, _) in batch
     ]
     try:
         found = await lane.store.read(spans)
@@ -80,40 +73,48 @@ async def _change_once(
     changes: list[Change] = []
     changing: list[tuple[int, Wanted, int]] = []
     for (index, item), part in zip(batch, found, strict=True):
+        receipt, wish = item
         row = part.rows[0].values if part.rows else {}
         revision = row.get("revision")
-        if (
-            row.get("delivery") != item.receipt.delivery
-            or row.get("settled") is not None
-            or not isinstance(revision, int)
-        ):
+        if row.get("delivery") != receipt.delivery or row.get("settled") is not None or not isinstance(revision, int):
             results[index] = StaleReceipt("the message has been delivered again, moved or settled since")
+            continue
+        if wish.in_flight and row.get("claim") != f"{attempt}.{index}" and not _hidden(row, now):
+            results[index] = NotInFlight("the time-out of this delivery has passed")
             continue
         changes.append(_change(lane, item, revision, f"{attempt}.{index}", now))
         changing.append((index, item, revision))
-    for (index, item, revision), outcome in zip(changing, await change_settled(lane.store, changes), strict=True):
+    repeated: set[int] = set()
+    outcomes = await change_settled(lane.store, changes, repeated)
+    for place, ((index, item, revision), outcome) in enumerate(zip(changing, outcomes, strict=True)):
         if isinstance(outcome, StoreError):
             results[index] = outcome
         elif isinstance(outcome, Applied) or _is_ours(outcome, item, revision, f"{attempt}.{index}"):
             results[index] = None
-        elif outcome.rows.get(item.receipt.number, {}).get("revision") != revision + 1:
-            # One change would be another's. Of several the first may have been ours.
+        elif place in repeated and outcome.rows.get(item[0].number, {}).get("revision") not in (revision, revision + 1):
+            # No change, or one, was another's if any. Of several the first may have been ours.
             unsure.add(index)
     return results
 
 
+def _hidden(row: Values, now: Moment) -> bool:
+    visible_at = row.get("visible_at")
+    return isinstance(visible_at, int) and visible_at > now.wall_ms
+
+
 def _change(lane: Lane, item: Wanted, revision: int, attempt: str, now: Moment) -> Change:
+    receipt, wish = item
     values: dict[str, Value] = {"revision": revision + 1, "claim": attempt}
-    if item.visibility_ms is not None:
-        values["visible_at"] = now.wall_ms + item.visibility_ms
-        values["duration"] = item.visibility_ms
-    if item.body is not None:
-        values["body"] = item.body
-    expect: Values = {"delivery": item.receipt.delivery, "revision": revision, "settled": None}
-    row = RowChange(item.receipt.number, expect, values)
-    return Change(lane.states(lane.bucket_of(item.receipt.number)), [row], expect_flags={"finished": None})
+    if wish.visibility_ms is not None:
+        values["visible_at"] = now.wall_ms + wish.visibility_ms
+        values["duration"] = wish.visibility_ms
+    if wish.body is not None:
+        values["body"] = wish.body
+    expect: Values = {"delivery": receipt.delivery, "revision": revision, "settled": None}
+    row = RowChange(receipt.number, expect, values)
+    return Change(lane.states(lane.bucket_of(receipt.number)), [row], expect_flags={"finished": None})
 
 
 def _is_ours(outcome: Refused, item: Wanted, revision: int, attempt: str) -> bool:
-    row = outcome.rows.get(item.receipt.number, {})
+    row = outcome.rows.get(item[0].number, {})
     return row.get("claim") == attempt and row.get("revision") == revision + 1

@@ -53,10 +53,6 @@ async def claim(lane: Lane, wishes: Sequence[Wish], token: str, now: Moment) -> 
             lane.store, [_change(lane, place[0], rows, token, now) for place, rows in groups]
         )
         for (place, group), outcome in zip(groups, outcomes, strict=True):
-            if isinstance(outcome, Applied) and len(group) == len(pending[place]):
-                won.extend(group)
-                pending[place].clear()
-                continue
             if isinstance(outcome, Applied):
                 taken = group
             elif isinstance(outcome, Refused):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from angelhair.engine.bucketed.lane import Lane, QueueGone, pointer_marks
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import QueueGone, pointer_marks
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span
 from angelhair.errors import StoreError

@@ -20,7 +20,8 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.dropped import sweep_dropped
 from angelhair.engine.bucketed.examine import ERASED, MOVING
-from angelhair.engine.bucketed.lane import Lane, pointer_marks, read_marks
+from angelhair.engine.bucketed.lane import Lane, read_marks
+from angelhair.engine.marks import pointer_marks
 from angelhair.engine.settling import begun, change_one, must_write, read_surely
 from angelhair.engine.store import Applied, Change, Row, RowChange, Slice, Span, Values, Write
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable

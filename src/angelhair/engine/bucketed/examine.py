@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed.lane import Candidate, Lane, Marks
+from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.marks import Marks
 from angelhair.engine.store import Slice, Span, Values
 
 LIGHT = ("enqueued_at", "visible_from", "keyed")

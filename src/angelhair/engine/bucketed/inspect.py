@@ -6,7 +6,8 @@ from typing import Literal, NamedTuple
 
 from angelhair import limits
 from angelhair.engine.bucketed.examine import Findings, examine
-from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
+from angelhair.engine.bucketed.lane import Lane, read_marks
+from angelhair.engine.marks import Marks
 
 State = Literal["open", "closed", "final", "settled", "finished", "dropped"]
 

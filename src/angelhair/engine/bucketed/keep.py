@@ -9,8 +9,9 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.examine import Findings
-from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
+from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.bucketed.repair import visit
+from angelhair.engine.marks import Marks, raise_mark
 
 
 @dataclass(slots=True)

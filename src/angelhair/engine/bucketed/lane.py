@@ -28,18 +28,9 @@ from angelhair import limits
 from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Span, Store
-from angelhair.errors import StoreError
+from angelhair.engine.marks import Marks, QueueGone, pointer_marks
+from angelhair.engine.store import Partition, Slice, Span, Store
 from angelhair.model import QueueSettings
-
-
-class QueueGone(Exception):
-    """The incarnation that a server remembered has been deleted: forget it and look the name up again (R6)."""
-
-
-class LaneSealed(Exception):
-    """The lane takes no more puts: look the queue's lanes up again (R11)."""
 
 
 class Candidate(NamedTuple):
@@ -57,27 +48,6 @@ class Candidate(NamedTuple):
     origin: str | None
     opened: str | None = None
     """The token of the bucket's opening, for a message without a state row: its claim is conditioned on it."""
-
-
-class Marks(NamedTuple):
-    """A lane's durable marks as last read."""
-
-    next_id: int
-    reader: int
-    final: int
-    settled: int
-    repair: int
-    floor: int
-    dropped: int
-    purged: int
-    archived: int
-    wake_raised: int
-    wake_done: int
-    wake_dropped: int
-    erased: int
-
-
-POINTER_NAMES = tuple(name for name in Marks._fields if name != "next_id")
 
 
 @dataclass(slots=True)
@@ -157,6 +127,10 @@ class LaneView:
         # Large ones count at once: a read that is too large costs memory, one that is too small only a round trip.
         weight = 2 if body_bytes > typical else 16
         self.typical_body_bytes = max(1, typical + (body_bytes - typical) // weight)
+
+    def earliest_due_ms(self) -> int | None:
+        """When, on our own clock, something may be found that this server knows of."""
+        return self.due[0][0] if self.due else None
 
     def schedule(self, bucket: int, at_monotonic_ms: int) -> None:
         earliest = self.scheduled.get(bucket)
@@ -303,29 +277,3 @@ def marks_of(lane: Lane, sequence: Slice, pointers: Slice) -> Marks:
     lane.view.next_id = max(next_id, lane.view.next_id or 0)
     lane.view.forget_below(marks)
     return marks
-
-
-def pointer_marks(pointers: Slice) -> Marks:
-    """The marks in a lane's partition. A lane has all of them as long as it lives; without any it is gone."""
-    if not pointers.rows:
-        raise QueueGone("the lane has been dropped")
-    found = {row.key: row.values["value"] for row in pointers.rows}
-    values = [found.get(name, 0) for name in POINTER_NAMES]
-    return Marks(0, *[value if isinstance(value, int) else 0 for value in values])
-
-
-async def raise_mark(lane: Lane, name: str, old: int, new: int, while_at: tuple[str, int] | None = None) -> bool:
-    """Moves one mark, if it still is where the caller saw it. True when it stands at `new` or above.
-
-    `while_at` names another mark that must not have moved either.
-    """
-    rows = [RowChange(name, {"value": old}, {"value": new})]
-    if while_at is not None:
-        rows.append(RowChange(while_at[0], {"value": while_at[1]}, {"value": while_at[1]}))
-    outcome = await change_one(lane.store, Change(lane.pointers, rows))
-    if isinstance(outcome, StoreError):
-        raise outcome
-    if isinstance(outcome, Applied):
-        return True
-    value = outcome.rows.get(name, {}).get("value")
-    return isinstance(value, int) and value >= new

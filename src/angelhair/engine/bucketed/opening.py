@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from angelhair import limits
-from angelhair.engine.bucketed.lane import Lane, pointer_marks
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import pointer_marks
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Applied, Change, Span, Values
 from angelhair.errors import Unavailable

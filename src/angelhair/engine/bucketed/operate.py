@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from angelhair.engine.bucketed.lane import Lane, raise_mark, read_marks
+from angelhair.engine.bucketed.lane import Lane, read_marks
+from angelhair.engine.marks import raise_mark
 from angelhair.engine.settling import begun
 
 

@@ -22,7 +22,8 @@ from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.dropped import drop_again
 from angelhair.engine.bucketed.erase import overwrite_erased
-from angelhair.engine.bucketed.lane import Lane, LaneSealed, QueueGone, pointer_marks
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import LaneSealed, QueueGone, pointer_marks
 from angelhair.engine.settling import change_one, read_surely, write_through
 from angelhair.engine.store import (
     Applied,

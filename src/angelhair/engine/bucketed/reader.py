@@ -12,9 +12,10 @@ from zlib import crc32
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import kept_since, over_before
-from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, OpenBucket, raise_mark
+from angelhair.engine.bucketed.lane import Candidate, Lane, OpenBucket
 from angelhair.engine.bucketed.opening import open_buckets
 from angelhair.engine.making import maker
+from angelhair.engine.marks import Marks, raise_mark
 from angelhair.engine.store import Slice, Span, Values
 from angelhair.errors import StoreError
 

@@ -16,31 +16,18 @@ from angelhair.engine import receipts
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.claim import Claims, Wish, claim
 from angelhair.engine.bucketed.examine import examine
-from angelhair.engine.bucketed.lane import Candidate, Lane, Marks, read_marks
+from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets, still_there
 from angelhair.engine.bucketed.reader import close_passed, read_new
 from angelhair.engine.identities import Identities
 from angelhair.engine.making import maker
+from angelhair.engine.marks import Marks
 from angelhair.engine.store import Row, Span, Value
+from angelhair.engine.waiting import Waiting
 from angelhair.errors import StoreError
-from angelhair.model import Ask, Delivery, MessageId
+from angelhair.model import Delivery, MessageId
 
 _delivered, _id, _wish = maker(Delivery), maker(MessageId), maker(Wish)
-
-
-class Waiting:
-    """One receive of a group, and what it has got so far."""
-
-    __slots__ = ("ask", "deliveries", "error")
-
-    def __init__(self, ask: Ask) -> None:
-        self.ask = ask
-        self.deliveries: list[Delivery] = []
-        self.error: StoreError | None = None
-
-    @property
-    def missing(self) -> int:
-        return self.ask.messages - len(self.deliveries)
 
 
 async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, now: Moment, expiring: bool) -> None:
@@ -262,5 +249,6 @@ def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment)
             first_delivered_at if first_delivered_at is not None else now.wall_ms,
             now.wall_ms + wish.visibility_ms,
             origin,
+            None,
         )
     )

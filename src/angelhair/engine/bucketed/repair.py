@@ -26,7 +26,8 @@ from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.erase import overwrite
 from angelhair.engine.bucketed.examine import LIGHT, MOVING, Findings, examine, is_over
-from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import Marks, raise_mark
 from angelhair.engine.settling import change_one, change_settled
 from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
 from angelhair.errors import StoreError

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine.bucketed.lane import Lane, Marks, raise_mark
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import Marks, raise_mark
 from angelhair.engine.store import Span, Values
 
 

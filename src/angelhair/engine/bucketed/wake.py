@@ -19,7 +19,8 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
-from angelhair.engine.bucketed.lane import Lane, Marks, pointer_marks
+from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.marks import Marks, pointer_marks
 from angelhair.engine.settling import must_write, read_surely
 from angelhair.engine.store import Row, Slice, Span, Write
 from angelhair.errors import Unavailable

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from angelhair import limits
 from angelhair.engine import places
 from angelhair.engine.bucketed.keep import KeepMemory, keep_index
-from angelhair.engine.bucketed.lane import Lane, Marks, read_marks
+from angelhair.engine.bucketed.lane import Lane, read_marks
 from angelhair.engine.bucketed.repair import RepairMemory, close_expired, finish_low, make_final
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.leases import Lease
+from angelhair.engine.marks import Marks
 
 
 @dataclass(slots=True)

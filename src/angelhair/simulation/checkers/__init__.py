@@ -4,6 +4,7 @@ from angelhair.simulation.checkers.ack_finality import ack_finality
 from angelhair.simulation.checkers.dead_letters import dead_letters
 from angelhair.simulation.checkers.dedup import dedup
 from angelhair.simulation.checkers.drains import drains
+from angelhair.simulation.checkers.group_order import group_order
 from angelhair.simulation.checkers.incarnations import incarnations
 from angelhair.simulation.checkers.marks import marks
 from angelhair.simulation.checkers.one_winner import one_winner
@@ -14,7 +15,7 @@ from angelhair.simulation.checkers.visibility import visibility
 
 CHECKERS = (
     total_queue, unique_receipts, one_winner, ack_finality, visibility, marks, drains, dedup, dead_letters,
-    incarnations, true_acks,
+    incarnations, true_acks, group_order,
 )
 
 __all__ = ["CHECKERS"]

@@ -1,8 +1,10 @@
-"""R7: nothing is delivered more often than allowed; what is moved arrives under one id; what is acked is not moved."""
+"""R7: nothing is delivered more often than allowed; what is moved arrives under one id, once it is not hidden any more;
+what is acked is not moved."""
 
 import math
 
-from angelhair.simulation.history import CONFIRMED, Put
+from angelhair.simulation.checkers.visibility import hidden_until_us
+from angelhair.simulation.history import CONFIRMED, Delivered, Put
 from angelhair.simulation.outcome import Outcome
 
 
@@ -21,7 +23,7 @@ def dead_letters(outcome: Outcome) -> list[str]:
     violations += [
         f"{body} of {origin} arrived as {sorted(ids)}" for (origin, body), ids in arrived.items() if len(ids) > 1
     ]
-    return violations + _acked_and_moved(outcome, anew)
+    return violations + _acked_and_moved(outcome, anew) + _moved_while_hidden(outcome, anew)
 
 
 def _put_anew(outcome: Outcome) -> set[str]:
@@ -63,3 +65,24 @@ def _acked_and_moved(outcome: Outcome, anew: set[str]) -> list[str]:
         and delivery.body not in anew
         and (origin := delivery.origin.rpartition("/")[2], delivery.body) in acked
     ]
+
+
+def _moved_while_hidden(outcome: Outcome, anew: set[str]) -> list[str]:
+    """A message is moved once its last delivery has lapsed, and a consumer who extended that was promised more time."""
+    until_us = hidden_until_us(outcome.history)
+    last: dict[tuple[str, str], Delivered] = {}
+    for delivery in outcome.history.deliveries:
+        if delivery.queue == outcome.queue:
+            known = last.setdefault((delivery.id, delivery.body), delivery)
+            if delivery.number > known.number:
+                last[delivery.id, delivery.body] = delivery
+    violations = []
+    for delivery in outcome.history.deliveries:
+        if delivery.queue == outcome.dead_letter_queue and delivery.body not in anew:
+            before = last.get((delivery.origin.rpartition("/")[2], delivery.body))
+            if before is not None and delivery.answered_us < until_us.get(before.receipt, 0):
+                violations.append(
+                    f"{delivery.body}, hidden until {until_us[before.receipt]} us as {before.id}, "
+                    f"arrived as {delivery.id} and was delivered at {delivery.answered_us} us"
+                )
+    return violations

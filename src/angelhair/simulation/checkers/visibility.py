@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from angelhair.simulation.history import Delivered, History
+from angelhair.simulation.history import CONFIRMED, REFUSED, Changed, Delivered, History
 from angelhair.simulation.outcome import Outcome
 
 MILLISECOND_US = 1_000
@@ -12,25 +12,45 @@ DRIFT = 1_000
 
 def visibility(outcome: Outcome) -> list[str]:
     history = outcome.history
-    touched = {change.receipt for change in history.changes}
+    until_us = hidden_until_us(history)
     by_message: dict[tuple[str, str, str], list[Delivered]] = {}
     for delivery in history.deliveries:
         by_message.setdefault(delivery.place, []).append(delivery)
     violations = []
-    error_us = 2 * history.largest_skew_us + 2 * MILLISECOND_US
     for deliveries in by_message.values():
         deliveries.sort(key=lambda delivery: delivery.number)
         for first, second in pairwise(deliveries):
-            if second.number != first.number + 1 or first.receipt in touched:
-                continue
-            hidden_us = first.visibility_ms * MILLISECOND_US
             # The claim lies between the question and the answer; only what is too early either way is a violation.
-            if second.answered_us < first.asked_us + hidden_us - hidden_us // DRIFT - error_us:
+            if second.number == first.number + 1 and second.answered_us < until_us.get(first.receipt, 0):
                 violations.append(
-                    f"{first.id}: delivery {first.number} at {first.asked_us} us for {first.visibility_ms} ms, "
-                    f"delivery {second.number} at {second.answered_us} us"
+                    f"{first.id}: delivery {first.number} at {first.asked_us} us hid it until "
+                    f"{until_us[first.receipt]} us, delivery {second.number} at {second.answered_us} us"
                 )
-    return violations + _too_early(history, error_us)
+    return violations + _too_early(history, _error_us(history))
+
+
+def hidden_until_us(history: History) -> dict[str, int]:
+    """By receipt: before when its message can't be delivered again, nor moved to the dead letters, however the clocks
+    go. Nothing is said of those whose visibility was changed more than once, or nobody knows whether."""
+    changes: dict[str, list[Changed]] = {}
+    for change in history.changes:
+        if change.visibility_ms is not None:
+            changes.setdefault(change.receipt, []).append(change)
+    error_us = _error_us(history)
+    until_us = {}
+    for delivery in history.deliveries:
+        since_us, visibility_ms = delivery.asked_us, delivery.visibility_ms
+        if changed := [change for change in changes.get(delivery.receipt, ()) if change.outcome != REFUSED]:
+            if len(changed) > 1 or changed[0].outcome != CONFIRMED or changed[0].visibility_ms is None:
+                continue
+            since_us, visibility_ms = changed[0].started_us, changed[0].visibility_ms
+        hidden_us = visibility_ms * MILLISECOND_US
+        until_us[delivery.receipt] = since_us + hidden_us - hidden_us // DRIFT - error_us
+    return until_us
+
+
+def _error_us(history: History) -> int:
+    return 2 * history.largest_skew_us + 2 * MILLISECOND_US
 
 
 def _too_early(history: History, error_us: int) -> list[str]:

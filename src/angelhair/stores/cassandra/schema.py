@@ -43,7 +43,7 @@ _WRITE_ONCE = (
     "{'class': 'SizeTieredCompactionStrategy', 'unchecked_tombstone_compaction': 'true', 'tombstone_threshold': '0.1', "
     "'tombstone_compaction_interval': '3600'}"
 )
-"""Bodies, states and wakes: written in the order of time, read while young, dropped whole. Merging by size rewrites
+"""Bodies, states, wakes, logs: written in the order of time, read while young, dropped whole. Merging by size rewrites
 a row the fewest times; the other options let a file that is mostly dropped partitions be cleaned without waiting for
 partners of its size."""
 
@@ -70,7 +70,7 @@ class SchemaMissing(StoreRefused):
     """The keyspace is there and empty: whoever may create tables in it may go on with `bootstrap`."""
 
 
-_WRITE_ONCE_TABLES = frozenset({"bodies", "states", "wakes"})
+_WRITE_ONCE_TABLES = frozenset({"bodies", "states", "wakes", "logs"})
 
 
 def create_table(keyspace: str, table: Table) -> str:
@@ -187,15 +187,13 @@ def read_meta(session: Session, keyspace: str, name: str) -> str | None:
 
 
 def settle_meta(session: Session, keyspace: str, name: str, value: str) -> str:
-    """Writes the value if the keyspace has none yet; the one that it has then. It never changes after that, so whoever
-    finds one needs no ballot: servers that start together do not outbid each other."""
+    """Writes the value if the keyspace has none yet; the one that it has then. Whoever finds one needs no ballot:
+    servers that start together do not outbid each other."""
     known = read_meta(session, keyspace, name)
     if known is not None:
         return known
-    written = _decided(
-        session, f'INSERT INTO "{keyspace}"."{META}" (name, value) VALUES (%s, %s) IF NOT EXISTS', (name, value)
-    )
-    return value if written else read_meta(session, keyspace, name) or value
+    statement = f'INSERT INTO "{keyspace}"."{META}" (name, value) VALUES (%s, %s) IF NOT EXISTS'
+    return _decided(session, statement, (name, value)) or value
 
 
 def _record_version(session: Session, keyspace: str, found: int | None, version: int) -> None:
@@ -203,18 +201,19 @@ def _record_version(session: Session, keyspace: str, found: int | None, version:
         settled = int(settle_meta(session, keyspace, VERSION_NAME, str(version)))
     else:
         statement = f'UPDATE "{keyspace}"."{META}" SET value = %s WHERE name = %s IF value = %s'
-        written = _decided(session, statement, (str(version), VERSION_NAME, str(found)))
-        settled = version if written else read_version(session, keyspace) or version
+        settled = int(_decided(session, statement, (str(version), VERSION_NAME, str(found))) or version)
     if settled > version:
         raise _newer(keyspace, settled, version)
 
 
-def _decided(session: Session, statement: str, parameters: Sequence[str]) -> bool:
-    """Whether a conditional write took effect. One that met a time-out is asked for again: whether the first did it or
-    the second, who reads afterwards finds what was decided."""
+def _decided(session: Session, statement: str, parameters: Sequence[str]) -> str | None:
+    """The value that stood in the way of a conditional write, as the refusal has it: a read at another level may know
+    less. None when the write took effect. One that met a time-out is asked for again, and may be refused by itself."""
 
-    def ask() -> bool:
-        return bool(session.execute(statement, parameters).one()[0])
+    def ask() -> str | None:
+        # Whether it was applied; when refused, then the row, whose last column is the value.
+        applied, *row = session.execute(statement, parameters).one()
+        return None if applied else str(row[-1])
 
     for _ in range(DECISION_TRIES - 1):
         try:

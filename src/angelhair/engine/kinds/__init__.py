@@ -1,0 +1,10 @@
+"""By the name of a kind, its verbs."""
+
+from collections.abc import Mapping
+
+from angelhair.engine.kinds.bucketed import Bucketed
+from angelhair.engine.kinds.fifo import Fifo
+from angelhair.engine.kinds.verbs import Verbs
+from angelhair.model import BUCKETED, FIFO
+
+KINDS: Mapping[str, type[Verbs]] = {BUCKETED: Bucketed, FIFO: Fifo}
