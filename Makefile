@@ -1,10 +1,10 @@
 # Everything that is done with this repository. `make` alone lists it.
 #
-# Needed beforehand: Python >= 3.11 with venv, and make. A real Cassandra needs Java 17 too, and Maven to fetch it.
-# Nothing else has to be installed by hand. What is needed lands in .venv, .serve and .cache here, and outside of this
-# directory in three places: Cassandra's jars in ~/.cache/angelhair (ANGELHAIR_CACHE=/a/directory moves them), what Maven
-# and pip keep of their own in ~/.m2 and ~/.cache/pip, and the data of running nodes in the temporary directory, until
-# they stop. All of it is disposable.
+# Needed beforehand: Python >= 3.11 with venv, and make. Spark and a real Cassandra need Java 17 too, and a Cassandra is
+# fetched by Maven. Nothing else has to be installed by hand. What is needed lands in .venv, .serve, .old-sdk and .cache here,
+# and outside of this directory in three places: Cassandra's jars in ~/.cache/angelhair (ANGELHAIR_CACHE=/a/directory moves
+# them), what Maven and pip keep of their own in ~/.m2 and ~/.cache/pip, and the data of running nodes in the temporary
+# directory, until they stop. All of it is disposable.
 
 PYTHON ?= python3
 SEEDS  ?= 2000
@@ -25,21 +25,21 @@ ENGINE_COVERAGE_PERCENT := 95
 PIP_TOOLS := pip-tools==7.6.2
 
 QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/killed tests/attacks \
-               tests/wire tests/client tests/cli tests/container
+               tests/wire tests/aws tests/client tests/cli tests/container
 
 .DEFAULT_GOAL := help
 # The stages of a test run measure and load the machine; they take turns whatever -j says.
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help setup serve tour check test test-quick test-simulation test-spark test-cluster coverage simulate prove \
-        bench cassandra lock clean forget-coverage need-python need-java
+        bench cassandra lock clean forget-coverage need-python need-java need-maven
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # --- environments ---------------------------------------------------------------------------------------------------
 
-setup: .venv/.ready ## everything for development, in .venv; the command is .venv/bin/angelhair
+setup: .venv/.ready .old-sdk/.ready ## everything for development, in .venv; the command is .venv/bin/angelhair
 
 .venv/.ready: requirements/dev.txt pyproject.toml | need-python
 	@echo "setup: installing the development environment in .venv (a minute or so the first time)"
@@ -49,14 +49,14 @@ setup: .venv/.ready ## everything for development, in .venv; the command is .ven
 	@touch $@
 	@echo "setup: done; try .venv/bin/angelhair --help"
 
-serve: .serve/.ready ## a queue service on http://127.0.0.1:9324, from one file; installs only what serving needs
-	@echo "serve: once it is ready, try in another terminal:"
-	@echo "  curl -X PUT http://127.0.0.1:9324/queues/hello"
-	@echo "  curl -X PUT http://127.0.0.1:9324/queues/hello/message -d 'hello'"
-	@echo "  curl http://127.0.0.1:9324/queues/hello/messages/10"
-	@echo "  and http://127.0.0.1:9324/docs in a browser; the README goes on from there. Ctrl-C stops it."
-	@echo "  (is the port taken? make serve ARGS='--port 9325')"
-	@.serve/bin/python scripts/run.py serve $(ARGS)
+# An SDK of before SQS spoke JSON, in an environment of its own: two of its versions cannot be in one.
+.old-sdk/.ready: requirements/old-sdk.txt | need-python
+	@$(PYTHON) -m venv .old-sdk
+	@.old-sdk/bin/python -m pip install $(PIP) --require-hashes -r requirements/old-sdk.txt
+	@touch $@
+
+serve: .serve/.ready ## a queue service on http://127.0.0.1:9324, from one file; on another port with ARGS='--port 9325'
+	@.serve/bin/python scripts/run.py serve --hints $(ARGS)
 
 tour: .serve/.ready ## the life of a queue, told and checked step by step
 	@.serve/bin/python scripts/run.py tour $(ARGS)
@@ -73,7 +73,9 @@ need-python:
 
 need-java:
 	@java -version 2>&1 | grep -q 'version "17' || { \
-	  echo "a real Cassandra needs Java 17, as 'java' on the path" >&2; exit 1; }
+	  echo "Spark and a real Cassandra need Java 17, as 'java' on the path" >&2; exit 1; }
+
+need-maven:
 	@command -v mvn >/dev/null || { \
 	  echo "a real Cassandra is fetched by Maven, as 'mvn' on the path" >&2; exit 1; }
 
@@ -85,13 +87,13 @@ check: setup ## ruff, mypy --strict and the import contracts
 	$(STAGE) "import contracts" $(BIN)/lint-imports --no-logo
 
 # What is missing is said before the first minute is spent, not after the tenth.
-test: need-java check forget-coverage test-quick test-simulation test-spark test-cluster coverage ## everything, coverage included
+test: need-java need-maven check forget-coverage test-quick test-simulation test-spark test-cluster coverage ## everything, coverage included
 	@echo "test: all of it passed"
 
 forget-coverage:
 	@rm -f .coverage .coverage.*
 
-test-quick: setup ## unit, contract, scenarios, promises, costs, killed and attacks, on memory and SQLite
+test-quick: setup ## all that needs no Java: unit, contract, scenarios, promises, costs, killed, attacks, wire, aws, client, cli, container
 	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(PYTEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
 
 # Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
@@ -106,7 +108,7 @@ test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the s
 
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
 # for them come early.
-test-cluster: setup need-java ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
+test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
 	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
@@ -122,13 +124,13 @@ coverage: setup ## joins what the stages just measured; branch coverage of the e
 simulate: setup ## SEEDS=n simulated worlds full of faults (default 2000)
 	@$(BIN)/angelhair simulate --seeds $(SEEDS) $(ARGS)
 
-prove: setup need-java ## the long proofs, which take hours; writes a dated report under docs/proof
+prove: setup need-java need-maven ## the long proofs, which take hours; writes a dated report under docs/proof
 	@$(BIN)/python -m bench.prove $(ARGS)
 
-bench: setup need-java ## how many messages a second, and every bar; writes a dated report under docs/benchmarks
+bench: setup need-java need-maven ## how many messages a second, and every bar; writes a dated report under docs/benchmarks
 	@$(BIN)/python -m bench $(ARGS)
 
-cassandra: setup need-java ## NODES=n real Cassandra nodes (1 or 3) on 127.0.0.x, until interrupted
+cassandra: setup need-java need-maven ## NODES=n real Cassandra nodes (1 or 3) on 127.0.0.x, until interrupted
 	@$(BIN)/python -m cluster --nodes $(NODES) $(ARGS)
 
 # --- upkeep ---------------------------------------------------------------------------------------------------------
@@ -139,10 +141,11 @@ lock: need-python ## pins requirements/*.txt with hashes; newest versions with A
 	$(STAGE) "lock: serve" scripts/lock requirements/serve.txt --extra server $(ARGS)
 	$(STAGE) "lock: container" scripts/lock requirements/container.txt --extra server --extra cassandra --extra telemetry $(ARGS)
 	$(STAGE) "lock: building" scripts/lock requirements/build.txt --build-deps-for wheel --only-build-deps $(ARGS)
+	$(STAGE) "lock: old SDK" scripts/lock requirements/old-sdk.txt $(ARGS)
 	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server --extra spark \
 	  --extra telemetry --build-deps-for editable $(ARGS)
 
-clean: ## removes both environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair
-	rm -rf .venv .serve .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
+clean: ## removes the environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair
+	rm -rf .venv .serve .old-sdk .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
 	  build dist
 	find . -path ./.cache -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from angelhair.batching.batching import AckOutcome, Batching, WantedChange
+from angelhair.batching.batching import AckOutcome, Batching
 from angelhair.clock import Clock
-from angelhair.engine.catalog import Queue
-from angelhair.engine.engine import Engine, PutOutcome
+from angelhair.engine.catalog import Queue, Rewrite
+from angelhair.engine.engine import NO_NOTES, Engine, PutOutcome
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Store
 from angelhair.errors import RequestError
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from angelhair.server.polling import Patience, Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
@@ -82,13 +82,20 @@ class Service:
 
     # --- queues -----------------------------------------------------------------------------------------------------
 
-    async def create_queue(self, account: str, name: str, settings: QueueSettings) -> tuple[Queue, bool]:
-        made = await self.engine.create_queue(account, name, settings)
+    async def create_queue(
+        self, account: str, name: str, settings: QueueSettings, notes: Mapping[str, Any] = NO_NOTES
+    ) -> tuple[Queue, bool]:
+        made = await self.engine.create_queue(account, name, settings, notes)
         self.workers.start([name])
         return made
 
     async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
         changed = await self.engine.change_queue(account, name, changes)
+        self.workers.wake(name)
+        return changed
+
+    async def rewrite_queue(self, account: str, name: str, rewrite: Rewrite) -> Queue:
+        changed = await self.engine.rewrite_queue(account, name, rewrite)
         self.workers.wake(name)
         return changed
 
@@ -128,8 +135,11 @@ class Service:
             self.workers.wake(name)
         return found
 
-    async def ack(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
-        outcomes = await self.batching.ack(account, name, receipts)
+    async def ack(
+        self, account: str, name: str, receipts: Sequence[str], in_flight: bool = False
+    ) -> list[AckOutcome]:
+        """`in_flight`: only while the message is hidden."""
+        outcomes = await self.batching.ack(account, name, receipts, in_flight)
         acked = outcomes.count(None)
         refused = 0 if acked == len(outcomes) else sum(isinstance(outcome, RequestError) for outcome in outcomes)
         self._listener.acked(name, acked, refused)
@@ -140,8 +150,7 @@ class Service:
         """Extends, releases (visibility 0) or rewrites delivered messages."""
         outcomes = await self.batching.change(account, name, changes)
         released = sum(
-            outcome is None and visibility_ms == 0
-            for outcome, (_, visibility_ms, _) in zip(outcomes, changes, strict=True)
+            outcome is None and change.visibility_ms == 0 for outcome, change in zip(outcomes, changes, strict=True)
         )
         self._listener.changed(name, sum(outcome is None for outcome in outcomes))
         self._something_visible(account, name, released)

@@ -24,6 +24,7 @@ from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service
+from angelhair.server.sqs.door import SqsDoor
 from angelhair.server.tls import tls_context
 from angelhair.settings import ACCOUNT, Settings
 
@@ -78,11 +79,13 @@ async def serve(
     store = observing.store(await open_store(), clock)
     engine = MeasuredEngine(store, identities, clock, observing.observer)
     service = Service(store, identities, clock, engine, observing.observer)
-    app = App([RestDoor(service), observing.door(store)])
+    sqs = SqsDoor(service)
+    app = App([sqs, RestDoor(service), observing.door(store)])
     http = HttpServer(observing.handler(app.handle), identities.fresh, observing.refused)
     observing.watch(http, service.polling, service.workers, engine, ACCOUNT, lines)
     try:
         service.start()
+        sqs.start()
         await observing.start()
         await http.listen(listening, tls)
         ready()
@@ -92,6 +95,7 @@ async def serve(
         service.polling.stop()
         await http.stop(settings.stop_grace_seconds)
         await observing.stop()
+        await sqs.stop()
         await service.stop()
 
 

@@ -17,15 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from angelhair import limits
-from angelhair.server.configuration.fields import BY_NAME, FIELDS, PASSWORD_FILE, SECTIONS
+from angelhair.server.configuration.fields import BY_NAME, FIELDS, OWN_PREFIX, PASSWORD_FILE, SECTIONS
 from angelhair.server.configuration.refusal import SettingsRefused
 from angelhair.server.configuration.said import Layer, Origin, Said, is_unset
 from angelhair.server.configuration.words import did_you_mean
+from angelhair.server.installing import to_install
 
 DIRECTORY = Path("/data/conf")
 """Where the ancestors' containers had it."""
 
 SUFFIXES = (".yaml", ".yml")
+
+PLACEHOLDER = "${"
+"""How one begins."""
 
 _ANCESTORS = {
     "cassandra.clusterName": "cluster_name",
@@ -99,15 +103,28 @@ def read_file(path: Path) -> tuple[list[Said], list[str]]:
         raise SettingsRefused([f"{path}: is not a list of `key: value` lines"])
     said: dict[str, Said] = {}
     problems: list[str] = []
+    unfilled: list[str] = []
     for key, raw in _leaves(tree, "", path, problems):
         field = PATHS[key]
-        if field in said:
+        if _has_placeholder(raw):
+            variable = OWN_PREFIX + field.upper()
+            unfilled.append(f"{path}: {key}: has a placeholder in it, and nothing fills it in here; leave the key out "
+                            f"and set the variable {variable} itself")
+        elif field in said:
             problems.append(f"{path}: {key}: was said already, as {said[field].origin.name.rpartition(': ')[2]}")
         elif not is_unset(raw, BY_NAME.get(field)):
             said[field] = Said(field, Origin(Layer.FILE, f"{path}: {key}"), raw)
+    if unfilled:
+        # What else the file says is not looked at: without these values it would be complained of for nothing.
+        raise SettingsRefused([*problems, *unfilled])
     if "use_ssl" not in said and isinstance(tree.get("cassandra"), dict) and "ssl" in tree["cassandra"]:
         said["use_ssl"] = Said("use_ssl", Origin(Layer.FILE, f"{path}: {_ANCESTORS_SSL}"), True)
     return list(said.values()), problems
+
+
+def _has_placeholder(raw: object) -> bool:
+    """CassieQ's own file took `${env.KEYSPACE}` for the variable; as text it would be found out late, or never."""
+    return any(isinstance(one, str) and PLACEHOLDER in one for one in (raw if isinstance(raw, list) else [raw]))
 
 
 def _leaves(
@@ -132,7 +149,7 @@ def _parsed(path: Path, content: bytes) -> object:
     try:
         import yaml
     except ImportError:
-        raise SettingsRefused([f"{path}: reading it needs PyYAML; pip install 'angelhair[server]'"]) from None
+        raise SettingsRefused([f"{path}: reading it needs PyYAML; {to_install('server')}"]) from None
 
     from angelhair.server.configuration.strict_yaml import Duplicate, load
 

@@ -141,9 +141,9 @@ class Connection(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         key = name.decode("latin-1").lower()
-        text = value.decode("latin-1")
+        text = value.rstrip(b" \t").decode("latin-1")  # the parser leaves the white space at the end, which is no part
         if key in self._headers:
-            text = f"{self._headers[key]}, {text}"
+            text = f"{self._headers[key]},{text}"
         elif len(self._headers) >= limits.HTTP_HEADERS:
             self._refuse_head()
         self._headers[key] = text

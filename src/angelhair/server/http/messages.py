@@ -19,7 +19,8 @@ class Request:
     """As it was sent, percent signs and all."""
     query: str
     headers: Mapping[str, str]
-    """Names in lower case; a name that occurs twice has its values joined with commas."""
+    """Names in lower case; a name that occurs twice has its values joined with commas, and nothing else: as they are
+    signed."""
     body: bytes
     id: str
     peer: str

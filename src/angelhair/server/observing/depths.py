@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from angelhair import limits
-from angelhair.engine.stats import Stats
+from angelhair.engine.counts import Stats
 from angelhair.errors import QueueNotFound, StoreError
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.observer import Observer

@@ -37,6 +37,9 @@ _IN_MESSAGE = frozenset(("method", "route", "status"))
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))} | {9: "\\t", 10: "\\n", 13: "\\r"}
 
 _log = logging.getLogger(__name__)
+_access = logging.getLogger(f"{_OWN}.access")
+"""By a name that people can set levels for; where the file lies is nobody's business."""
+
 _handling: ContextVar[Request | None] = ContextVar("handling", default=None)
 
 
@@ -186,7 +189,7 @@ class _PatientListener(QueueListener):
         self._thread = None
 
 
-def access(request: Request, status: int, seconds: float, log: Callable[..., None] = _log.info) -> None:
+def access(request: Request, status: int, seconds: float, log: Callable[..., None] = _access.info) -> None:
     """One line per request, for those who want it. The path has receipts in it; the route has not."""
     log(
         "%s %s %d", request.method, request.route or "(no route)", status,

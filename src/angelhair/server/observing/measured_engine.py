@@ -10,15 +10,14 @@ from collections.abc import Sequence
 
 from angelhair import limits
 from angelhair.clock import Clock
-from angelhair.engine.bucketed.ack import AckOutcome
-from angelhair.engine.bucketed.change import ChangeResult
+from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.catalog import Queue
+from angelhair.engine.counts import Stats
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
 from angelhair.engine.identities import Identities
 from angelhair.engine.puts import Reservation
-from angelhair.engine.stats import Stats, lane_stats
 from angelhair.engine.store import JoiningStore, Store
-from angelhair.model import Ask, NewMessage
+from angelhair.model import Ask, NewMessage, WantedChange
 from angelhair.server.observing.observer import Observer
 
 
@@ -27,9 +26,9 @@ class MeasuredEngine(Engine):
         super().__init__(store, identities, clock)
         self._observer = observer
 
-    async def reserve(self, account: str, name: str, count: int) -> Reservation:
+    async def reserve_or_none(self, account: str, name: str, count: int) -> Reservation | None:
         self._observer.group("put", count)
-        return await super().reserve(account, name, count)
+        return await super().reserve_or_none(account, name, count)
 
     async def _put_together(
         self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
@@ -47,13 +46,11 @@ class MeasuredEngine(Engine):
             self._observer.group("receive", found)
         return answers
 
-    async def ack(self, account: str, name: str, texts: Sequence[str]) -> list[AckOutcome]:
+    async def ack(self, account: str, name: str, texts: Sequence[str], in_flight: bool = False) -> list[AckOutcome]:
         self._observer.group("ack", len(texts))
-        return await super().ack(account, name, texts)
+        return await super().ack(account, name, texts, in_flight)
 
-    async def change(
-        self, account: str, name: str, changes: Sequence[tuple[str, int | None, bytes | None]]
-    ) -> list[ChangeResult]:
+    async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
         self._observer.group("change", len(changes))
         return await super().change(account, name, changes)
 
@@ -79,11 +76,6 @@ class MeasuredEngine(Engine):
             worker = self.memory.workers.get((queue.incarnation, min(lanes)))
             if worker is None or not worker.lease.held(now):
                 return None
-            total = Stats()
-            most = max(2, limits.DEPTH_BUCKETS // len(lanes))
-            for number in lanes:
-                lane = self.memory.lane(queue, number)
-                total.add(await lane_stats(lane, self.clock.now(), self.memory.clock_is_good(self.clock.now()), most))
-            return total
+            return await self._verbs(queue).stats(queue, limits.DEPTH_BUCKETS)
 
         return await self._with_queue(account, name, attempt)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from prometheus_client.core import Metric
 
 from angelhair import limits
-from angelhair.engine.stats import Stats
+from angelhair.engine.counts import Stats
 from angelhair.errors import OutcomeUnknown, Unavailable
 from angelhair.model import Delivery
 from angelhair.server.observing.tables import Counts, Distributions, Key, Levels, Table

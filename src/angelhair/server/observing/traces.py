@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from angelhair import limits
 from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.server.http.messages import Request
+from angelhair.server.installing import to_install
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
@@ -39,7 +40,7 @@ class Traces:
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
         except ImportError as error:
             raise TelemetryMissing(
-                f"otlp_endpoint is {endpoint}, but {error.name} is not installed: pip install 'angelhair[telemetry]'"
+                f"otlp_endpoint is {endpoint}, but {error.name} is not installed; {to_install('telemetry')}"
             ) from error
         # No provider is made global: a program that embeds the server may have its own.
         self._provider: TracerProvider = TracerProvider(

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from angelhair.errors import MessageGone
+from angelhair.model import WantedChange
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import one_body
@@ -49,7 +50,7 @@ async def change_message(service: Service, request: Request, queue: str, receipt
     visibility_ms = None if wanted.visibility is UNSET else in_ms(wanted.visibility)
     if body is None and visibility_ms is None:
         raise invalid("body", "nothing is to change: visibility, body or body_base64 must be given")
-    (outcome,) = await service.change(ACCOUNT, queue, ((receipt, visibility_ms, body),))
+    (outcome,) = await service.change(ACCOUNT, queue, (WantedChange(receipt, visibility_ms, body),))
     if outcome is not None:
         raise outcome
     return NO_CONTENT

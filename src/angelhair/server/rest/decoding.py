@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
+from angelhair.server.configuration.words import did_you_mean
 from angelhair.server.http.messages import Request
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.patterns import IN_WORDS
@@ -100,7 +101,9 @@ def _named(message: str, shape: Any) -> Refusal:
     named = _NAMED_FIELD.search(message)
     if named is not None:
         field = f"{place}.{named.group(1)}" if place else named.group(1)
-        return invalid(field, "is missing" if message.startswith("Object missing") else "is not known here")
+        if message.startswith("Object missing"):
+            return invalid(field, "is missing")
+        return invalid(field, f"is not known here{did_you_mean(named.group(1), _names(shape))}")
     pattern = _PATTERN.match(message)
     if pattern is not None and pattern.group(1) in _PATTERNS_IN_WORDS:
         return invalid(place, _PATTERNS_IN_WORDS[pattern.group(1)])
@@ -118,6 +121,12 @@ def _in_readable_numbers(bound: re.Match[str]) -> str:
     of_length, side, number = bound.groups()
     start = "with a length of" if of_length else "of"
     return f"{start} {'at most' if side == '<=' else 'at least'} {readable(float(number))}"
+
+
+def _names(shape: Any) -> list[str]:
+    """The fields of a shape, or of the items of a list of it."""
+    shapes = [one for one in (shape, *get_args(shape)) if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+    return [field.encode_name for one in shapes for field in msgspec.structs.fields(one)]
 
 
 def _choices(shape: Any, place: str) -> list[str]:

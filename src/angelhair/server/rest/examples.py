@@ -8,6 +8,7 @@ _RECEIPT = str(query.RECEIPT.example)
 _SETTINGS = shapes.Settings(
     kind="bucketed", bucket_size=1000, lanes=1, visibility_timeout=60, repair_timeout=60, delay=0, retention=345600,
     max_deliveries=5, dead_letter_queue="orders-dead", history=86400, archive=False, dedup_window=300,
+    dedup_scope="queue",
 )
 _CHANGEABLE = list(shapes.Changes.__struct_fields__)
 _MADE, _CHANGED = "2026-11-15T13:00:00.123Z", "2026-11-15T13:05:00.456Z"
@@ -17,7 +18,7 @@ NEW_QUEUE = shapes.NewQueue(visibility_timeout=60, max_deliveries=5, dead_letter
 CHANGES = shapes.Changes(max_deliveries=5, retention=None)
 QUEUE = shapes.QueueSaid(
     name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],
-    created_at=_MADE, changed_at=_CHANGED,
+    created_at=_MADE, changed_at=_CHANGED, warnings=[],
 )
 QUEUE_SHOWN = shapes.QueueShown(
     name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],

@@ -9,8 +9,8 @@ from msgspec import UNSET
 
 from angelhair import limits
 from angelhair.engine.catalog import Queue
-from angelhair.engine.stats import Stats
-from angelhair.errors import QueueNotFound
+from angelhair.engine.counts import Stats
+from angelhair.errors import QueueNotFound, StoreError
 from angelhair.model import QueueSettings
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
@@ -50,7 +50,7 @@ async def make_queue(service: Service, request: Request, queue: str) -> Response
     query.read(request.query, query.NONE)
     wanted = decode_object(request, _new_decoder) if request.body else shapes.NewQueue()
     made, is_new = await service.create_queue(ACCOUNT, queue, QueueSettings(**_given(wanted)))
-    return json_response(201 if is_new else 200, _said(made))
+    return json_response(201 if is_new else 200, await _said(service, made))
 
 
 async def show_queue(service: Service, request: Request, queue: str) -> Response:
@@ -68,10 +68,12 @@ async def _warnings(service: Service, settings: QueueSettings) -> list[str]:
     if settings.max_deliveries is None:
         return ["dead_letter_queue does nothing without max_deliveries"]
     try:
-        await service.engine.find_queue(ACCOUNT, dead_letters)
+        target = await service.engine.find_queue(ACCOUNT, dead_letters)
     except QueueNotFound:
         missing = f"there is no queue {dead_letters}, the dead_letter_queue"
         return [f"{missing}: max_deliveries does nothing until it is made"]
+    if target.settings.kind != settings.kind:
+        return [f"{dead_letters}, the dead_letter_queue, is of the kind {target.settings.kind}: nothing is moved there"]
     return []
 
 
@@ -83,7 +85,13 @@ async def change_queue(service: Service, request: Request, queue: str) -> Respon
         if error.field in FIXED:
             raise invalid(error.field, "cannot change after the queue was made") from None
         raise
-    return json_response(200, _said(await service.change_queue(ACCOUNT, queue, _given(wanted))))
+    changes = _given(wanted)
+    if changes:
+        changed = await service.change_queue(ACCOUNT, queue, changes)
+    else:
+        # What asks for nothing changes nothing, the time of the last change neither.
+        changed = await service.engine.find_queue(ACCOUNT, queue)
+    return json_response(200, await _said(service, changed))
 
 
 async def delete_queue(service: Service, request: Request, queue: str) -> Response:
@@ -128,15 +136,20 @@ def _fields(queue: Queue) -> dict[str, Any]:
         "name": queue.name,
         "kind": queue.settings.kind,
         "settings": settings_of(queue.settings),
-        "changeable": CHANGEABLE,
-        "fixed": FIXED,
+        "changeable": [name for name in CHANGEABLE if name not in queue.settings.fixed],
+        "fixed": queue.settings.fixed,
         "created_at": rfc3339(queue.created_at_ms),
         "changed_at": rfc3339(queue.changed_at_ms),
     }
 
 
-def _said(queue: Queue) -> shapes.QueueSaid:
-    return shapes.QueueSaid(**_fields(queue))
+async def _said(service: Service, queue: Queue) -> shapes.QueueSaid:
+    try:
+        warnings = await _warnings(service, queue.settings)
+    except StoreError:
+        # It is made or changed by now: that the other queue cannot be looked for must not say otherwise.
+        warnings = []
+    return shapes.QueueSaid(**_fields(queue), warnings=warnings)
 
 
 def _statistics(stats: Stats) -> shapes.Statistics:

@@ -23,10 +23,7 @@ LaneNumber = Annotated[int, Meta(ge=0, le=limits.LANE_NUMBER_MAXIMUM)]
 BucketNumber = Annotated[int, Meta(ge=0, le=limits.INTEGER_LIMIT - 1)]
 ContentType = Annotated[str, Meta(pattern="^[ -~]*$", min_length=1, max_length=limits.CONTENT_TYPE_LENGTH)]
 State = Literal["open", "closed", "final", "settled", "finished", "dropped"]
-Due = (
-    Annotated[str, Meta(pattern=DUE_PATTERN)]
-    | Annotated[float, Meta(ge=0, le=limits.DUE_MAXIMUM_SECONDS)]
-)
+Due = Annotated[str, Meta(pattern=DUE_PATTERN)] | Annotated[float, Meta(ge=0, le=limits.DUE_MAXIMUM_SECONDS)]
 
 
 class Shape(Struct, forbid_unknown_fields=True):
@@ -42,7 +39,7 @@ class Shape(Struct, forbid_unknown_fields=True):
 
 
 SETTINGS = {
-    "kind": "The only one there is.",
+    "kind": "Here the only one that can be made; `fifo` ones are made through the SQS door.",
     "bucket_size": "Messages that are stored, settled and dropped together. Fixed for life.",
     "lanes": "Independent sequences; more let several servers put at once. Order is kept within a lane only.",
     "visibility_timeout": "For how long a delivered message is hidden from others.",
@@ -54,6 +51,7 @@ SETTINGS = {
     "history": "For how long what is settled stays readable.",
     "archive": "Keep it also until an archive has it.",
     "dedup_window": "For how long an idempotency key is remembered.",
+    "dedup_scope": "Of a fifo queue: where a key is one message, in all of it or in its group.",
 }
 
 
@@ -72,6 +70,7 @@ class Changes(Shape):
     history: Seconds | UnsetType = UNSET
     archive: bool | UnsetType = UNSET
     dedup_window: Annotated[float, Meta(ge=1, le=limits.TTL_MAXIMUM_SECONDS)] | UnsetType = UNSET
+    dedup_scope: Literal["queue", "group"] | UnsetType = UNSET
 
 
 class NewQueue(Changes):
@@ -86,7 +85,7 @@ class Settings(Shape):
 
     meanings = SETTINGS
 
-    kind: Literal["bucketed"]
+    kind: Literal["bucketed", "fifo"]
     bucket_size: int
     lanes: int
     visibility_timeout: float
@@ -98,6 +97,7 @@ class Settings(Shape):
     history: float
     archive: bool
     dedup_window: float
+    dedup_scope: Literal["queue", "group"]
 
 
 class Statistics(Shape):
@@ -112,21 +112,21 @@ class Statistics(Shape):
 
 
 class QueueSaid(Shape, kw_only=True):
-    """A queue. `changeable` and `fixed` say which of its settings can change."""
+    """A queue. `changeable`, `fixed`: which settings can change. `warnings`: what cannot work as it is set."""
 
     name: Name
-    kind: Literal["bucketed"]
+    kind: Literal["bucketed", "fifo"]
     settings: Settings
     changeable: list[str]
     fixed: list[str]
     created_at: Time
     changed_at: Time
+    warnings: list[str]
 
 
 class QueueShown(QueueSaid, kw_only=True):
-    """A queue and what it holds. `warnings` has what cannot work as it is set, in words for people."""
+    """A queue and what it holds."""
 
-    warnings: list[str]
     statistics: Statistics
 
 
@@ -389,8 +389,7 @@ class About(Shape):
 
 
 class Error(Shape):
-    """Every refusal has this shape. `field` names what is wrong in the request, where one thing is; `differing` the
-    settings that a queue that exists has other values of."""
+    """Every refusal. `field`: what is wrong in the request; `differing`: settings that the queue has otherwise."""
 
     code: str
     message: str

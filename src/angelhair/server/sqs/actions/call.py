@@ -1,0 +1,46 @@
+"""One request to an action: who asks, in what words, and which queue is meant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from angelhair.engine.catalog import Queue
+from angelhair.errors import QueueNotFound
+from angelhair.server.http.messages import Request
+from angelhair.server.service import Service
+from angelhair.server.sqs.addresses import QueueAddress, queue_address, queue_arn, queue_url
+from angelhair.server.sqs.errors import Protocol, QueueDoesNotExist
+from angelhair.server.sqs.movers import Movers
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    service: Service
+    request: Request
+    protocol: Protocol
+    account: str
+    """Whose queues are meant."""
+    region: str
+    """What the client calls the place where we are. It shows in ARNs and means nothing else."""
+    movers: Movers
+
+    def place(self, url: str) -> QueueAddress:
+        """The queue behind a URL. Without access keys there is one account, whatever number a client gives it."""
+        address = queue_address(url)
+        self.request.queue = address.name
+        return address
+
+    async def queue(self, url: str) -> Queue:
+        return await self.named(self.place(url).name)
+
+    async def named(self, name: str) -> Queue:
+        try:
+            return await self.service.engine.find_queue(self.account, name)
+        except QueueNotFound:
+            raise QueueDoesNotExist from None
+
+    def url_of(self, name: str) -> str:
+        return queue_url(self.request, self.account, name)
+
+    def arn_of(self, name: str) -> str:
+        return queue_arn(self.region, self.account, name)

@@ -1,0 +1,36 @@
+"""Receipt handles: the engine's receipt, and when the message was received.
+
+SQS allows twelve hours from there on, however often the time is extended; the engine remembers no such date.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from angelhair.engine.receipts import LENGTH
+from angelhair.server.sqs.errors import ReceiptHandleIsInvalid
+
+_DIGITS_MOST = 12
+_HEXADECIMAL = 16
+
+
+class Handle(NamedTuple):
+    receipt: str
+    received_at_seconds: int | None
+    """None for a receipt that another door gave out."""
+
+
+def encode(receipt: str, received_at_ms: int) -> str:
+    return f"{receipt}{received_at_ms // 1000:x}"
+
+
+def decode(text: str) -> Handle:
+    receipt, digits = text[:LENGTH], text[LENGTH:]
+    if not digits:
+        return Handle(receipt, None)
+    if len(digits) > _DIGITS_MOST or not (digits.isascii() and digits.isalnum()):
+        raise ReceiptHandleIsInvalid(text)
+    try:
+        return Handle(receipt, int(digits, _HEXADECIMAL))
+    except ValueError:
+        raise ReceiptHandleIsInvalid(text) from None

@@ -1,0 +1,54 @@
+"""From a request to what its action works with, and from a result or an error back to a response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from angelhair.server.http.messages import Request, Response
+from angelhair.server.sqs import json_protocol, query_protocol, xml
+from angelhair.server.sqs.errors import InvalidAction, Protocol, SqsError, UnknownOperation
+from angelhair.server.sqs.operations import OPERATIONS
+from angelhair.server.sqs.recognising import Asked
+from angelhair.server.sqs.shape import Shape
+
+JSON_1_0 = "application/x-amz-json-1.0"
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Error(msgspec.Struct, omit_defaults=True):
+    type: str = msgspec.field(name="__type")
+    message: str = ""
+
+
+def decode(asked: Asked, request: Request) -> Any:
+    """The checked input, of the type that the `check` of its operation gives. Raises nothing but `SqsError`."""
+    operation = OPERATIONS.get(asked.action)
+    if operation is None:
+        if asked.protocol is Protocol.QUERY and asked.action:
+            raise InvalidAction(asked.action)
+        raise UnknownOperation
+    if asked.form is None:
+        return operation.check(json_protocol.read(operation, request.body))
+    return operation.check(query_protocol.read(operation, asked.form))
+
+
+def answer(asked: Asked, request: Request, result: Shape) -> Response:
+    headers = (("x-amzn-RequestId", request.id),)
+    if asked.protocol is Protocol.JSON:
+        return Response(200, _encode(result), JSON_1_0, headers)
+    return Response(200, xml.encode_result(asked.action, result, request.id), xml.CONTENT_TYPE, headers)
+
+
+def refuse(protocol: Protocol, request: Request, error: SqsError) -> Response:
+    request_id = ("x-amzn-RequestId", request.id)
+    if protocol is Protocol.QUERY:
+        status = 404 if isinstance(error, UnknownOperation) else error.status
+        return Response(status, xml.encode_error(error, request.id), xml.CONTENT_TYPE, (request_id,))
+    body = _encode(_Error(error.namespace + error.shape, error.message_in(protocol)))
+    if not error.in_header:
+        return Response(error.status, body, JSON_1_0, (request_id,))
+    fault = "Sender" if error.sender_fault else "Receiver"
+    return Response(error.status, body, JSON_1_0, (request_id, ("x-amzn-query-error", f"{error.code};{fault}")))

@@ -1,0 +1,148 @@
+"""Queue attributes: which there are, who may set them, and what each of them may be.
+
+`SETTABLE` is the table. A value arrives as text and is parsed once, here, into its field of `QueueAttributes`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from msgspec import UNSET
+
+from angelhair import limits
+from angelhair.server.sqs.checked import QueueAttributes
+from angelhair.server.sqs.checks.policies import parse_policy, parse_redrive_allow_policy, parse_redrive_policy
+from angelhair.server.sqs.errors import (
+    InvalidAttributeName,
+    InvalidAttributeValue,
+    unknown_attribute,
+    wrong_attribute_value,
+)
+
+_WHOLE = re.compile(r"[0-9]{1,10}", re.ASCII)
+
+READ_ONLY = (
+    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
+    "CreatedTimestamp", "LastModifiedTimestamp", "QueueArn",
+)
+ALL = "All"
+
+Parser = Callable[[str, str, bool], object]
+"""Takes the attribute's name, its text and whether the queue is a FIFO queue."""
+
+
+def _whole(least: int, most: int) -> Parser:
+    def parse(name: str, text: str, _is_fifo: bool) -> int:
+        if _WHOLE.fullmatch(text) is None or not least <= int(text) <= most:
+            raise wrong_attribute_value(name)
+        return int(text)
+
+    return parse
+
+
+def _choice(*choices: str) -> Parser:
+    def parse(name: str, text: str, _is_fifo: bool) -> str:
+        if text not in choices:
+            raise wrong_attribute_value(name)
+        return text
+
+    return parse
+
+
+def _truth(name: str, text: str, _is_fifo: bool) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise wrong_attribute_value(name)
+    return text.lower() == "true"
+
+
+def _text(_name: str, text: str, _is_fifo: bool) -> str | None:
+    return text or None
+
+
+class Settable(NamedTuple):
+    field: str
+    parse: Parser
+
+
+SETTABLE = {
+    "DelaySeconds": Settable("delay_seconds", _whole(0, limits.AWS_DELAY_MAXIMUM_SECONDS)),
+    "MaximumMessageSize": Settable(
+        "maximum_message_size",
+        _whole(limits.AWS_MESSAGE_SIZE_MINIMUM_BYTES, limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES),
+    ),
+    "MessageRetentionPeriod": Settable(
+        "message_retention_period",
+        _whole(limits.AWS_RETENTION_MINIMUM_SECONDS, limits.AWS_RETENTION_MAXIMUM_SECONDS),
+    ),
+    "ReceiveMessageWaitTimeSeconds": Settable(
+        "receive_message_wait_time_seconds", _whole(0, limits.AWS_WAIT_MAXIMUM_SECONDS)
+    ),
+    "VisibilityTimeout": Settable("visibility_timeout", _whole(0, limits.AWS_VISIBILITY_MAXIMUM_SECONDS)),
+    "Policy": Settable("policy", parse_policy),
+    "RedrivePolicy": Settable("redrive_policy", parse_redrive_policy),
+    "RedriveAllowPolicy": Settable("redrive_allow_policy", parse_redrive_allow_policy),
+    "FifoQueue": Settable("fifo_queue", _truth),
+    "ContentBasedDeduplication": Settable("content_based_deduplication", _truth),
+    "DeduplicationScope": Settable("deduplication_scope", _choice("messageGroup", "queue")),
+    "FifoThroughputLimit": Settable("fifo_throughput_limit", _choice("perQueue", "perMessageGroupId")),
+    "KmsMasterKeyId": Settable("kms_master_key_id", _text),
+    "KmsDataKeyReusePeriodSeconds": Settable(
+        "kms_data_key_reuse_period_seconds",
+        _whole(limits.AWS_KEY_REUSE_MINIMUM_SECONDS, limits.AWS_KEY_REUSE_MAXIMUM_SECONDS),
+    ),
+    "SqsManagedSseEnabled": Settable("sqs_managed_sse_enabled", _truth),
+}
+
+QUEUE_ATTRIBUTES = frozenset({ALL, *READ_ONLY, *SETTABLE})
+"""What GetQueueAttributes may be asked for."""
+
+_UNKNOWN_TO_STANDARD = ("FifoQueue", "ContentBasedDeduplication")
+_ONLY_WITH_FIFO = ("FifoThroughputLimit", "DeduplicationScope")
+
+
+def parse_attributes(texts: Mapping[str, str], is_fifo: bool) -> QueueAttributes:
+    """All attributes that are to be set, each in its own type. What only SQS itself sets is unknown here."""
+    attributes = QueueAttributes(dict(texts))
+    for name, text in texts.items():
+        settable = SETTABLE.get(name)
+        if settable is None or (not is_fifo and name in _UNKNOWN_TO_STANDARD):
+            raise unknown_attribute(name)
+        if not is_fifo and name in _ONLY_WITH_FIFO:
+            raise InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
+        setattr(attributes, settable.field, settable.parse(name, text, is_fifo))
+    _check_together(attributes)
+    return attributes
+
+
+def _check_together(attributes: QueueAttributes) -> None:
+    """What cannot be set at the same time. What the queue has already is the action's to compare."""
+    if attributes.sqs_managed_sse_enabled is True and isinstance(attributes.kms_master_key_id, str):
+        raise two_encryptions()
+    scope = attributes.deduplication_scope
+    if attributes.fifo_throughput_limit == "perMessageGroupId" and scope is not UNSET and scope != "messageGroup":
+        raise throughput_without_scope()
+
+
+def two_encryptions() -> InvalidAttributeName:
+    return InvalidAttributeName(
+        "You can use one type of server-side encryption (SSE) at one time. "
+        "You can either enable KMS SSE or SQS SSE."
+    )
+
+
+def throughput_without_scope() -> InvalidAttributeValue:
+    return InvalidAttributeValue(
+        "The perMessageGroupId value is allowed only when the value for DeduplicationScope is messageGroup."
+    )
+
+
+def changed_type() -> InvalidAttributeValue:
+    return wrong_attribute_value("FifoQueue", "Modifying queue type is not supported.")
+
+
+def check_attribute_names(names: list[str]) -> None:
+    for name in names:
+        if name not in QUEUE_ATTRIBUTES:
+            raise unknown_attribute(name)

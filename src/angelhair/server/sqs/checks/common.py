@@ -1,0 +1,56 @@
+"""Checks that several actions share."""
+
+from __future__ import annotations
+
+import re
+
+from angelhair import limits
+from angelhair.server.sqs.addresses import QueueAddress, queue_address
+from angelhair.server.sqs.errors import InvalidParameterValue, MissingParameter, invalid_value
+
+_GROUP_ID = re.compile(rf"[!-~]{{1,{limits.AWS_GROUP_ID_LENGTH}}}", re.ASCII)
+_CONTROLS = bytes(set(range(0x20)) - {0x09, 0x0A, 0x0D})
+_NONCHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")
+
+NOT_FOR_THIS_TYPE = "The request include parameter that is not valid for this queue type."
+
+
+def need_queue(url: str) -> QueueAddress:
+    if not url:
+        raise MissingParameter("QueueUrl")
+    return queue_address(url)
+
+
+def is_xml_text(encoded: bytes) -> bool:
+    """Whether text, encoded, holds only what XML 1.0 can: else it could not be received in the Query protocol.
+
+    Deleting what is forbidden and comparing lengths is several times faster than looking for it with a pattern.
+    """
+    if len(encoded.translate(None, _CONTROLS)) != len(encoded):
+        return False
+    return encoded.isascii() or not any(character in encoded for character in _NONCHARACTERS)
+
+
+def check_group_id(value: str, parameter: str) -> None:
+    """The one form of message group ids, deduplication ids and receive attempt ids."""
+    if _GROUP_ID.fullmatch(value) is None:
+        lengths = f"1 to {limits.AWS_GROUP_ID_LENGTH} in length."
+        reason = f"{parameter} can only include alphanumeric and punctuation characters. {lengths}"
+        raise invalid_value(value, parameter, reason)
+
+
+def check_max_results(value: int | None, most: int) -> None:
+    if value is not None and not 1 <= value <= most:
+        raise InvalidParameterValue(
+            f"Value for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and {most}."
+        )
+
+
+def invalid_next_token() -> InvalidParameterValue:
+    """Also what an action says of a token that it did not give out."""
+    return InvalidParameterValue("Invalid or expired next token.")
+
+
+def check_next_token(token: str | None) -> None:
+    if token is not None and not 1 <= len(token) <= limits.AWS_NEXT_TOKEN_LENGTH:
+        raise invalid_next_token()

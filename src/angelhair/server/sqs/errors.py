@@ -1,0 +1,372 @@
+"""How SQS says no. One type per outcome, each with its code, its status and its name in JSON.
+
+    SqsError
+    ├── modelled: QueueDoesNotExist, QueueNameExists, OverLimit, …      errors that the SDKs have classes for
+    ├── common:   InvalidParameterValue, MissingParameter, InvalidAction, SerializationException, …
+    ├── access:   AccessDenied, SignatureDoesNotMatch, …                what a signature or a policy refuses
+    └── ServerFault
+        ├── InternalFailure       it may have happened
+        └── ServiceUnavailable    it did not happen
+
+`code` is what the Query protocol says and what SDKs of the JSON protocol read from the header `x-amzn-query-error`;
+`shape` is the name in a JSON body.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+from angelhair import limits
+
+MODELLED = "com.amazonaws.sqs#"
+COMMON = "com.amazon.coral.service#"
+
+
+class Protocol(Enum):
+    JSON = "json"
+    QUERY = "query"
+
+
+class SqsError(Exception):
+    """The root of all."""
+
+    code: ClassVar[str] = ""
+    shape: ClassVar[str] = ""
+    status: ClassVar[int] = 400
+    sender_fault: ClassVar[bool] = True
+    namespace: ClassVar[str] = MODELLED
+    in_header: ClassVar[bool] = True
+    """Whether JSON answers carry the Query code; what the framework refuses before SQS sees it has none."""
+    text: ClassVar[str] = ""
+    """What is said when nothing else is."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or self.text)
+        self.message = message or self.text
+
+    def __init_subclass__(cls) -> None:
+        cls.shape = cls.__dict__.get("shape", cls.__name__)
+        cls.code = cls.__dict__.get("code", cls.shape)
+
+    def message_in(self, protocol: Protocol) -> str:
+        """The wording, which may differ by protocol."""
+        return self.message
+
+
+# --- modelled: queues -------------------------------------------------------------------------------------------------
+
+
+class QueueDoesNotExist(SqsError):
+    code = "AWS.SimpleQueueService.NonExistentQueue"
+    text = "The specified queue does not exist."
+
+    def message_in(self, protocol: Protocol) -> str:
+        if protocol is Protocol.QUERY and self.message == self.text:
+            return "The specified queue does not exist for this wsdl version."
+        return self.message
+
+
+class QueueNameExists(SqsError):
+    code = "QueueAlreadyExists"
+
+    def __init__(self, attribute: str) -> None:
+        super().__init__(f"A queue already exists with the same name and a different value for attribute {attribute}")
+
+
+class QueueDeletedRecently(SqsError):
+    code = "AWS.SimpleQueueService.QueueDeletedRecently"
+    text = "You must wait 60 seconds after deleting a queue before you can create another with the same name."
+
+
+class PurgeQueueInProgress(SqsError):
+    code = "AWS.SimpleQueueService.PurgeQueueInProgress"
+    status = 403
+
+    def __init__(self, queue: str) -> None:
+        super().__init__(f"Only one PurgeQueue operation on {queue} is allowed every 60 seconds.")
+
+
+class InvalidAddress(SqsError):
+    status = 404
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"The address {echoed(address)} is not valid for this endpoint.")
+
+
+class InvalidAttributeName(SqsError):
+    """A queue attribute that there is not, or not for this queue."""
+
+
+class InvalidAttributeValue(SqsError):
+    """A value that a queue attribute cannot have."""
+
+
+class OverLimit(SqsError):
+    status = 403
+
+
+class ResourceNotFoundException(SqsError):
+    status = 404
+
+
+# --- modelled: messages -----------------------------------------------------------------------------------------------
+
+
+class InvalidMessageContents(SqsError):
+    text = (
+        "Invalid characters found. Valid unicode characters are "
+        "#x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF"
+    )
+
+
+class MessageNotInflight(SqsError):
+    code = "AWS.SimpleQueueService.MessageNotInflight"
+    text = "The message referred to is not in flight."
+
+
+class ReceiptHandleIsInvalid(SqsError):
+    status = 404
+
+    def __init__(self, receipt: str) -> None:
+        super().__init__(f'The input receipt handle "{echoed(receipt)}" is not valid.')
+
+
+class InvalidIdFormat(SqsError):
+    """Retired by AWS in favour of `ReceiptHandleIsInvalid`; SDKs still have a class for it."""
+
+    text = "The specified receipt handle is not valid for the current version."
+
+
+class UnsupportedOperation(SqsError):
+    code = "AWS.SimpleQueueService.UnsupportedOperation"
+    text = "Unsupported operation."
+
+
+# --- modelled: batches ------------------------------------------------------------------------------------------------
+
+
+class EmptyBatchRequest(SqsError):
+    code = "AWS.SimpleQueueService.EmptyBatchRequest"
+
+    def __init__(self, entry: str) -> None:
+        super().__init__(f"There should be at least one {entry} in the request.")
+
+
+class TooManyEntriesInBatchRequest(SqsError):
+    code = "AWS.SimpleQueueService.TooManyEntriesInBatchRequest"
+
+    def __init__(self, entries: int) -> None:
+        super().__init__(
+            f"Maximum number of entries per request are {limits.AWS_BATCH_ENTRIES}. You have sent {entries}."
+        )
+
+
+class BatchEntryIdsNotDistinct(SqsError):
+    code = "AWS.SimpleQueueService.BatchEntryIdsNotDistinct"
+
+    def __init__(self, entry_id: str) -> None:
+        super().__init__(f"Id {entry_id} repeated.")
+
+
+class InvalidBatchEntryId(SqsError):
+    code = "AWS.SimpleQueueService.InvalidBatchEntryId"
+    text = (
+        "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+        f"It can be at most {limits.AWS_ENTRY_ID_LENGTH} letters long."
+    )
+
+
+class BatchRequestTooLong(SqsError):
+    code = "AWS.SimpleQueueService.BatchRequestTooLong"
+
+    def __init__(self, sent_bytes: int) -> None:
+        super().__init__(
+            f"Batch requests cannot be longer than {limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES} bytes. "
+            f"You have sent {sent_bytes} bytes."
+        )
+
+
+# --- modelled: keys and access ----------------------------------------------------------------------------------------
+
+
+class KmsAccessDenied(SqsError):
+    code = "KMS.AccessDeniedException"
+
+
+class KmsDisabled(SqsError):
+    code = "KMS.DisabledException"
+
+
+class KmsInvalidKeyUsage(SqsError):
+    code = "KMS.InvalidKeyUsageException"
+
+
+class KmsInvalidState(SqsError):
+    code = "KMS.InvalidStateException"
+
+
+class KmsNotFound(SqsError):
+    code = "KMS.NotFoundException"
+
+
+class KmsOptInRequired(SqsError):
+    code = "KMS.OptInRequired"
+    status = 403
+
+
+class KmsThrottled(SqsError):
+    code = "KMS.ThrottlingException"
+
+
+class InvalidSecurity(SqsError):
+    status = 403
+    text = "The request was not made over HTTPS or did not use SigV4 for signing."
+
+
+class RequestThrottled(SqsError):
+    status = 403
+    text = "Rate exceeded."
+
+
+# --- common -----------------------------------------------------------------------------------------------------------
+
+
+class CommonError(SqsError):
+    """What AWS answers although the model does not say so."""
+
+    namespace = COMMON
+
+
+class InvalidParameterValue(CommonError):
+    shape = "InvalidParameterValueException"
+    code = "InvalidParameterValue"
+
+
+class MissingParameter(CommonError):
+    shape = "MissingRequiredParameterException"
+    code = "MissingParameter"
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(f"The request must contain the parameter {parameter}.")
+
+
+class InvalidAction(CommonError):
+    """An action that there is not, in the Query protocol."""
+
+    shape = "InvalidActionException"
+    code = "InvalidAction"
+
+    def __init__(self, action: str) -> None:
+        super().__init__(f"The action {echoed(action)} is not valid for this endpoint.")
+
+
+class UnknownOperation(CommonError):
+    """An action that there is not, in JSON; or, in the Query protocol, none at all."""
+
+    shape = "UnknownOperationException"
+    code = "UnknownOperationException"
+    in_header = False
+
+
+class SerializationException(CommonError):
+    """The body is no JSON, or a member has another type than the model says."""
+
+    in_header = False
+
+
+class MalformedQueryString(CommonError):
+    status = 404
+    text = "The query string contains a syntax error."
+
+
+class InvalidClientTokenId(CommonError):
+    status = 403
+    text = "The security token included in the request is invalid."
+
+
+class SignatureDoesNotMatch(CommonError):
+    shape = "InvalidSignatureException"
+    code = "SignatureDoesNotMatch"
+    status = 403
+    text = (
+        "The request signature we calculated does not match the signature you provided. "
+        "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
+    )
+
+
+class MissingAuthenticationToken(CommonError):
+    shape = "MissingAuthenticationTokenException"
+    code = "MissingAuthenticationToken"
+    status = 403
+    text = "Request is missing Authentication Token"
+
+
+class ExpiredToken(CommonError):
+    shape = "ExpiredTokenException"
+    code = "ExpiredToken"
+    status = 403
+    text = "The security token included in the request is expired"
+
+
+class AccessDenied(CommonError):
+    shape = "AccessDeniedException"
+    code = "AccessDenied"
+    status = 403
+    text = "Access to the resource is denied."
+
+
+# --- faults of the server ---------------------------------------------------------------------------------------------
+
+
+class ServerFault(CommonError):
+    """Not the client's doing: SDKs try again by themselves."""
+
+    sender_fault = False
+
+
+class InternalFailure(ServerFault):
+    """It may have happened, or may yet."""
+
+    status = 500
+    text = "The request processing has failed because of an unknown error, exception or failure."
+
+
+class ServiceUnavailable(ServerFault):
+    """It did not happen."""
+
+    status = 503
+    text = "The request has failed due to a temporary failure of the server."
+
+
+# --- wordings that many share -----------------------------------------------------------------------------------------
+
+
+def echoed(value: object) -> str:
+    """A wrong value, as it is repeated to whoever sent it."""
+    text = str(value)
+    return text if len(text) <= limits.AWS_ECHO_LENGTH else f"{text[:limits.AWS_ECHO_LENGTH]}..."
+
+
+def invalid_value(value: object, parameter: str, reason: str) -> InvalidParameterValue:
+    return InvalidParameterValue(f"Value {echoed(value)} for parameter {parameter} is invalid. Reason: {reason}")
+
+
+def message_too_long(limit_bytes: int, in_batch: bool = False) -> InvalidParameterValue:
+    verdict = "cannot be validated" if in_batch else "are invalid"
+    return InvalidParameterValue(
+        f"One or more parameters {verdict}. Reason: Message must be shorter than {limit_bytes} bytes."
+    )
+
+
+def unknown_attribute(name: str) -> InvalidAttributeName:
+    return InvalidAttributeName(f"Unknown Attribute {echoed(name)}.")
+
+
+def wrong_attribute_value(name: str, reason: str = "") -> InvalidAttributeValue:
+    return InvalidAttributeValue(f"Invalid value for the parameter {name}.{f' Reason: {reason}' if reason else ''}")
+
+
+def expired_receipt(receipt: str) -> InvalidParameterValue:
+    """A FIFO queue's answer to a delete that comes too late."""
+    return invalid_value(receipt, "ReceiptHandle", "The receipt handle has expired.")

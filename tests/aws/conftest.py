@@ -1,0 +1,73 @@
+"""A real server, and boto3 as it comes: nothing but the URL is ours."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from tests.aws.old_client import OldClient
+from tests.aws.queues import AwsQueue
+from tests.wire.server import RunningServer, running_server
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with running_server(tmp_path_factory.mktemp("aws")) as server:
+        yield server
+
+
+@pytest.fixture
+def server(shared_server: RunningServer) -> Iterator[RunningServer]:
+    """The server, whose store is healthy again afterwards."""
+    yield shared_server
+    shared_server.store.heal()
+
+
+@pytest.fixture(scope="session")
+def shared_sqs(shared_server: RunningServer) -> Any:
+    return boto3.client(
+        "sqs", endpoint_url=shared_server.url, region_name="eu-west-1", aws_access_key_id="AK",
+        aws_secret_access_key="secret", config=Config(retries={"max_attempts": 0}, read_timeout=60),
+    )
+
+
+@pytest.fixture(scope="session")
+def old_sqs(shared_sqs: Any) -> Iterator[Any]:
+    with OldClient(shared_sqs) as client:
+        yield client
+
+
+@pytest.fixture(params=["json", "query"])
+def sqs(request: pytest.FixtureRequest, server: RunningServer) -> Any:
+    """A client of today, and one of before SQS spoke JSON: everything is seen through both."""
+    return request.getfixturevalue("shared_sqs" if request.param == "json" else "old_sqs")
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no queue has had."""
+    return f"queue-{next(_numbers)}"
+
+
+@pytest.fixture
+def make(sqs: Any, server: RunningServer) -> Iterator[Callable[..., AwsQueue]]:
+    """Makes a queue with these attributes. It goes with its test."""
+    made: list[AwsQueue] = []
+
+    def making(**attributes: object) -> AwsQueue:
+        wanted = {key: str(value) for key, value in attributes.items()}
+        url = sqs.create_queue(QueueName=f"queue-{next(_numbers)}", Attributes=wanted)["QueueUrl"]
+        made.append(AwsQueue(sqs, url))
+        return made[-1]
+
+    yield making
+    server.store.heal()
+    for queue in made:
+        queue.delete()
