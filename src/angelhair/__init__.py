@@ -20,7 +20,7 @@ if not TYPE_CHECKING:  # so that a type checker still knows a misspelled name fr
         except ModuleNotFoundError as error:
             if error.name != "httpx":
                 raise
-            raise ImportError(f"angelhair.{name} needs httpx: pip install 'angelhair[client]'", name="httpx") from error
+            raise ImportError(f"angelhair.{name} needs httpx: pip install angelhair", name="httpx") from error
         return getattr(client, name)
 
     def __dir__() -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from angelhair import Client
+from angelhair.settings import ACCOUNT
 from tests.cli.command import Angelhair
 from tests.wire.server import PATIENCE_SECONDS, RunningServer
 
@@ -62,6 +63,25 @@ def test_redrive_elsewhere(angelhair: Angelhair, client: Client, died: Died, nam
     assert len(client.peek(f"{name}-slow")) == 3
 
 
+def test_what_cannot_go_back_is_said(angelhair: Angelhair, client: Client, died: Died, name: str) -> None:
+    """A message that somebody put there came from nowhere; one whose queue is gone has nowhere to go."""
+    put = client.put(died.dead, b"by hand")
+    said = angelhair("dead", "redrive", died.queue)
+    assert (said.out, said.err) == (
+        "3\n", f"angelhair dead redrive: {died.dead} keeps messages that came from no queue, or from one that is gone, "
+        f"such as {put}; --to names a queue for them\n",
+    )
+    client.create_queue(f"{name}-other")
+    said = angelhair("dead", "redrive", died.queue, "--to", f"{name}-other")
+    assert (said.out, said.err) == ("1\n", "")
+
+
+def test_a_queue_that_is_gone_takes_nothing_back(angelhair: Angelhair, client: Client, died: Died) -> None:
+    client.delete_queue(died.queue)
+    said = angelhair("dead", "redrive", died.dead, "--direct")
+    assert (said.out, "from one that is gone" in said.err) == ("0\n", True)
+
+
 def test_a_queue_without_dead_letters(angelhair: Angelhair, queue: str) -> None:
     for verb in ("list", "redrive"):
         assert angelhair("dead", verb, queue, expect=1).err == (
@@ -77,6 +97,11 @@ def test_pointers_and_buckets(angelhair: Angelhair, client: Client, name: str) -
     assert set(lane) == {"lane", "next_id", "reader", "final", "settled", "repair", "floor", "dropped", "purged",
                          "archived"}
     assert angelhair("repair", "show", name).rows == [[str(value) for value in lane.values()]]
+    # On a terminal a line for each pointer, whose names are whole.
+    said = angelhair.on_terminal("repair", "show", name, columns=80, NO_COLOR="1", TERM="dumb")
+    lines = [line.split() for line in said.out.splitlines()]
+    assert lines[0] == ["POINTER", "LANE", "0"]
+    assert [line for line in lines[2:] if line] == [[key, str(value)] for key, value in lane.items() if key != "lane"]
     shown = angelhair("repair", "show", name, "--buckets", "--json").json
     assert (shown["lane"], [(each["bucket"], each["messages"]) for each in shown["buckets"]]) == (0, [(0, 2), (1, 1)])
     assert [row[0] for row in angelhair("repair", "show", name, "--buckets", "--first", "1", "-n", "1").rows] == ["1"]
@@ -92,6 +117,22 @@ def test_move_back(angelhair: Angelhair, server: RunningServer, client: Client, 
     step_until(server, name, lambda: client.pointers(name)[0].repair >= 1)
     assert angelhair("repair", "move-back", name, "0", "--json").json == {"lane": 0, "repair": 0}
     assert angelhair("repair", "move-back", name, "0").out == "0\n"
+    said = angelhair("repair", "move-back", name, "99")
+    assert said.err == ("angelhair repair move-back: nothing was moved: repair has not come to bucket 99 of lane 0 "
+                        f"yet, its pointer stands at {said.out}")
+
+
+def test_move_back_stops_at_the_floor(angelhair: Angelhair, server: RunningServer, client: Client, name: str) -> None:
+    client.create_queue(name, bucket_size=1, repair_timeout=0.1, history=0)
+    # Without keys, which would keep their buckets.
+    with Client(server.url, retry=None) as unkeyed:
+        unkeyed.put_many(name, [b"a", b"b"])
+    client.ack_many(client.receive(name, 2))
+    step_until(server, name, lambda: client.pointers(name)[0].repair >= 1)
+    server.run(server.service.engine.retire(ACCOUNT, name))
+    said = angelhair("repair", "move-back", name, "0")
+    assert said.err == (f"angelhair repair move-back: bucket 0 of lane 0 is gone; repair looks again from bucket "
+                        f"{said.out.strip()} on, the first that is kept\n")
 
 
 def test_a_lane_must_be_named_where_there_are_several(angelhair: Angelhair, client: Client, name: str) -> None:

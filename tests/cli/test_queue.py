@@ -93,8 +93,29 @@ def test_a_dead_letter_queue_that_is_not_there_is_said(angelhair: Angelhair, cli
         assert angelhair("queue", "show", queue, "--json").json["warnings"] == said
     client.change_queue(queue, max_deliveries=3)
     assert ["warning", warning, "-"] in angelhair("queue", "show", queue).rows
+    assert ["warning", warning, "-"] in angelhair("queue", "set", queue, "delay=1").rows
+    # In full under the table, whose first column stays whole.
+    lines = angelhair.on_terminal("queue", "show", queue, columns=80).out.splitlines()
+    assert lines[-1] == f"warning: {warning}"
+    assert {"visibility_timeout", "dead_letter_queue"} <= {line.split()[0] for line in lines if line.split()}
     client.create_queue(f"{queue}-dead")
     assert client.queue(queue).warnings == ()
+
+
+def test_who_makes_a_queue_is_warned(angelhair: Angelhair, name: str) -> None:
+    said = angelhair("queue", "create", name, "max_deliveries=3")
+    warning = "max_deliveries does nothing without a dead_letter_queue"
+    assert (said.out, said.err) == ("", f"angelhair queue create: warning: {warning}\n")
+    assert angelhair("queue", "create", name, "max_deliveries=3", "--json").json["warnings"] == [warning]
+
+
+def test_names_are_whole_on_a_narrow_terminal(angelhair: Angelhair, client: Client, name: str) -> None:
+    long = name + "x" * (60 - len(name))
+    client.create_queue(long, max_deliveries=3, dead_letter_queue=f"{long}-dead")
+    for columns in (40, 80):
+        said = angelhair.on_terminal("queue", "list", long, "--long", columns=columns).out
+        assert (long in said, "VISIBLE" in said) == (True, columns == 80)
+        assert "repair_timeout" in angelhair.on_terminal("queue", "show", long, columns=columns).out
 
 
 def test_a_queue_that_is_not_there(angelhair: Angelhair, name: str) -> None:

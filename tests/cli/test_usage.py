@@ -17,8 +17,9 @@ from angelhair import errors
 from angelhair.cli.exits import word_of
 from angelhair.cli.main import COMMANDS, build_parser, main
 from angelhair.cli.parsers import due, duration, whole
+from angelhair.server import installing
 from angelhair.server.rest.errors import CODES
-from tests.cli.command import COMMAND, Angelhair, environment
+from tests.cli.command import COMMAND, ROOT, Angelhair, environment
 
 NOWHERE = "http://127.0.0.1:9"
 """The port of `discard`, on which nobody listens."""
@@ -52,12 +53,7 @@ def test_every_help_is_printed(parser: argparse.ArgumentParser, capsys: pytest.C
     assert capsys.readouterr().out.startswith(f"usage: {parser.prog}")
 
 
-OLDER = {"serve", "bootstrap", "config", "tour", "simulate"}
-
-
-@pytest.mark.parametrize(
-    "parser", [parser for parser in leaves() if parser.prog.split()[1] not in OLDER], ids=lambda parser: parser.prog
-)
+@pytest.mark.parametrize("parser", leaves(), ids=lambda parser: parser.prog)
 def test_every_help_has_an_example_that_parses(parser: argparse.ArgumentParser) -> None:
     """The examples are what people copy. Of a pipeline, the part that is ours is looked at."""
     assert parser.epilog is not None
@@ -85,9 +81,16 @@ def test_the_list_of_commands_needs_none_of_them() -> None:
     [
         ([], "angelhair: the following arguments are required: COMMAND; see angelhair --help"),
         (["queue"], "angelhair queue: the following arguments are required: COMMAND; see angelhair queue --help"),
+        (["qeue", "list"], "angelhair: there is no command 'qeue' (did you mean queue?); see angelhair --help"),
+        (["queue", "lst"], "angelhair queue: there is no command 'lst' (did you mean list?); see angelhair queue "
+         "--help"),
         (["get"], "angelhair get: the following arguments are required: QUEUE; see angelhair get --help"),
         (["get", "q", "-n", "0"], "angelhair get: argument --count/-n: '0' is not a whole number between 1 and 1000; "
          "see angelhair get --help"),
+        (["simulate", "--replay", "-1"], "angelhair simulate: argument --replay: '-1' is not a whole number from 0 on; "
+         "see angelhair simulate --help"),
+        (["simulate", "--seeds", "0"], "angelhair simulate: argument --seeds: '0' is not a whole number from 1 on; see "
+         "angelhair simulate --help"),
         (["get", "q", "--vis", "3"], "angelhair get: unrecognized arguments: --vis 3; see angelhair get --help"),
         (["serve", "--hots", "::1"], "angelhair serve: unrecognized arguments: --hots ::1 (did you mean --host?); see "
          "angelhair serve --help"),
@@ -108,10 +111,11 @@ def test_wrong_usage_is_one_line_and_2(arguments: list[str], complaint: str) -> 
 
 
 def test_an_unknown_command_names_those_there_are() -> None:
-    ended = subprocess.run([*COMMAND, "gett"], env=environment(), capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert ended.stderr.count("\n") == 1
-    assert "'gett'" in ended.stderr
+    ended = subprocess.run([*COMMAND, "zzz"], env=environment(), capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (
+        2, f"angelhair: there is no command 'zzz' (there are {', '.join(command.name for command in COMMANDS)}); see "
+        "angelhair --help\n",
+    )
 
 
 def test_a_server_that_is_not_there_is_69(name: str) -> None:
@@ -158,6 +162,22 @@ def test_a_port_that_is_taken_says_how_to_name_another(tmp_path: Path) -> None:
         said = Angelhair(NOWHERE)("serve", "--port", port, "--data", str(tmp_path), expect=1)
     assert said.err == (f"angelhair serve: 127.0.0.1:{port} cannot be listened on: Address already in use; "
                         "--port names another\n")
+
+
+@pytest.mark.parametrize("library", ["uvloop", "httptools", "msgspec", "prometheus_client"])
+def test_serving_without_its_libraries_says_what_to_install(library: str, tmp_path: Path) -> None:
+    """As after `pip install angelhair[cassandra]`, which is not enough to serve."""
+    (tmp_path / f"{library}.py").write_text(f"raise ModuleNotFoundError(name={library!r})")
+    said = Angelhair(NOWHERE)("serve", "--port", "0", "--data", str(tmp_path / "data"), expect=1,
+                              PYTHONPATH=f"{tmp_path}:{ROOT / 'src'}")
+    assert said.err == (f"angelhair serve: {library} is not installed, which serving needs; run `make setup` and use "
+                        ".venv/bin/angelhair\n")
+
+
+def test_what_to_install_away_from_a_clone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installing, "checkout", lambda: None)
+    assert installing.to_install() == "pip install angelhair"
+    assert installing.to_install("server") == "pip install 'angelhair[server]'"
 
 
 # --- kinds of arguments -----------------------------------------------------------------------------------------------

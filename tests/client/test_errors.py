@@ -142,7 +142,7 @@ def test_a_fixed_setting_cannot_change(client: Any) -> None:
 def test_wrong_values_are_named(client: Any) -> None:
     message = taken(client)
     for field, call in {
-        "batch": lambda: client.receive("chores", 0),
+        "count": lambda: client.receive("chores", 0),
         "wait": lambda: client.receive("chores", wait=1e9),
         "visibility": lambda: client.extend(message, -1),
         "key": lambda: client.put("chores", b"x", key=""),
@@ -186,7 +186,10 @@ def test_many_of_which_one_is_wrong(client: Any) -> None:
 
 
 def test_what_cannot_be_said_in_a_request_is_not_sent(server: Served, client: Any) -> None:
-    for field, value in (("key", "\ud800"), ("key", 7), ("content_type", "text/plain\r\nX: y"), ("content_type", "ä")):
+    for field, value in (
+        ("key", "\ud800"), ("key", 7), ("content_type", "text/plain\r\nX: y"), ("content_type", "ä"),
+        ("content_type", 7), ("due", "tomorrow"),
+    ):
         for call in (
             lambda field=field, value=value: client.put("chores", b"x", **{field: value}),
             lambda field=field, value=value: client.put_many("chores", [Draft(b"x", **{field: value})]),
@@ -249,7 +252,7 @@ def test_some_of_many_are_not_put(server: Served, connect: Connect) -> None:
 
 def test_nobody_listens(connect: Connect) -> None:
     client = connect(f"http://127.0.0.1:{free_port()}", retry=None)
-    with pytest.raises(Unavailable):
+    with pytest.raises(Unavailable, match="is a server running there\\? `angelhair serve` starts one"):
         client.put("chores", b"x")
     with pytest.raises(Unavailable):
         client.queue("chores")
@@ -257,6 +260,12 @@ def test_nobody_listens(connect: Connect) -> None:
     assert isinstance(outcome.error, Unavailable)
     (failure,) = client.ack_many([FORGED])
     assert isinstance(failure.error, Unavailable)
+
+
+def test_a_server_that_speaks_http_only(server: Served, connect: Connect) -> None:
+    client = connect(server.url.replace("http:", "https:"), retry=None)
+    with pytest.raises(Unavailable, match="does this server speak https, or plain http\\?"):
+        client.put("chores", b"x")
 
 
 def test_the_answer_is_lost(server: Served, connect: Connect) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 import uuid
 from collections import Counter
@@ -110,6 +111,13 @@ def test_a_conflict_is_one_for_the_next_try_of_the_task_too(live: Live) -> None:
             put_all(options, "batch/x/0", iter([rows]))
 
 
+@pytest.mark.parametrize("delay", [math.nan, math.inf, -math.inf])
+def test_a_delay_that_is_no_number_is_refused_before_anything_is_begun(delay: float) -> None:
+    rows = pa.RecordBatch.from_pydict({"body": pa.array([b"a", b"b"], pa.binary()), "delay": pa.array([None, delay])})
+    with pytest.raises(InvalidRequest, match="delay"):
+        Block(rows)
+
+
 def test_a_batch_with_a_name_is_written_once(spark: SparkSession, live: Live) -> None:
     queue = live.create(bucket_size=10)
     rows = orders(spark, 40, 1).coalesce(1)
@@ -118,7 +126,7 @@ def test_a_batch_with_a_name_is_written_once(spark: SparkSession, live: Live) ->
     assert received(live, queue) == expected(40)
     write(rows, live, queue, writeId="tuesday")
     assert received(live, queue) == expected(40)
-    with pytest.raises(PySparkException, match="are others than when batch/monday/0 first tried"):
+    with pytest.raises(PySparkException, match="were 40 when batch/monday/0 first tried, and are 41 now"):
         write(orders(spark, 41, 1).coalesce(1), live, queue, writeId="monday")
     assert received(live, queue) == {}
 

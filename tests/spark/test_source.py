@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from angelhair.errors import StoreRefused
-from angelhair.model import NewMessage
+from angelhair.model import NewMessage, WantedChange
 from angelhair.settings import ACCOUNT
 from angelhair.spark.columns import COLUMNS
 from angelhair.spark.source import QueueReader
@@ -32,7 +32,7 @@ def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live
     live.put(queue, [NewMessage(b"later", delay_ms=3_600_000)])
     taken = live.receive(queue, 8)
     live.ack(queue, taken[:5])
-    changed = [(taken[6].receipt, None, b"changed")]
+    changed = [WantedChange(taken[6].receipt, body=b"changed")]
     assert live.run(live.engine.change(ACCOUNT, queue, changed)) == [None]
 
     found = rows(table(spark, live, queue))

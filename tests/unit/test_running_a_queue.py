@@ -9,7 +9,7 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from angelhair.engine.stats import Stats
+from angelhair.engine.counts import Stats
 from angelhair.model import QueueSettings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,8 +14,8 @@ from angelhair.cli import tour_steps
 from angelhair.cli.main import main
 from angelhair.cli.tour_telling import BucketPicture, Cell, Teller
 from angelhair.cli.tour_world import TourWorld, expect
-from angelhair.engine.bucketed.lane import Marks
 from angelhair.engine.engine import Engine
+from angelhair.engine.marks import Marks
 from angelhair.errors import StaleReceipt
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -26,6 +26,7 @@ from angelhair.server.observing.metrics import Figures, Metrics
 from angelhair.server.observing.observer import Observer
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service
+from angelhair.server.sqs.door import SqsDoor
 from angelhair.settings import ACCOUNT
 from angelhair.stores.sqlite import open_store
 from tests.faults import FaultyStore
@@ -42,6 +43,7 @@ class RunningServer:
     service: Service
     store: FaultyStore
     loop: asyncio.AbstractEventLoop
+    sqs: SqsDoor
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Runs something on the server's own loop."""
@@ -74,17 +76,19 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
         observer = Observer()
         readiness = Readiness(store, lambda: False)
         operations = OperationsDoor(readiness, Metrics(observer, Figures(observer, None)))
-        http = HttpServer(App([RestDoor(service), operations]).handle, RandomIdentities().fresh)
+        sqs = SqsDoor(service)
+        http = HttpServer(App([sqs, RestDoor(service), operations]).handle, RandomIdentities().fresh)
         listening = socket.create_server(("127.0.0.1", 0))
         await http.listen(listening)
         port = listening.getsockname()[1]
-        started.append(RunningServer(f"http://127.0.0.1:{port}", service, store, asyncio.get_running_loop()))
+        started.append(RunningServer(f"http://127.0.0.1:{port}", service, store, asyncio.get_running_loop(), sqs))
         ready.set()
         await stop.wait()
         store.heal()
         service.polling.stop()
         await http.stop(STOP_SECONDS)
         await readiness.stop()
+        await sqs.stop()
         await service.stop()
 
     def live() -> None:

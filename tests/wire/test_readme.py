@@ -57,6 +57,8 @@ def called(line: str, receipt: str) -> httpx.Response:
             headers[name] = value
         elif word == "-s":
             continue
+        elif word == "-w":
+            words.pop(0)
         elif word == "-d":
             data = words.pop(0)
             headers.setdefault("Content-Type", "application/x-www-form-urlencoded")

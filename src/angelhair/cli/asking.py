@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from angelhair import limits
 from angelhair.cli.exits import UNAVAILABLE, Ended, WrongUsage
-from angelhair.cli.installing import to_install
 from angelhair.cli.parsers import duration
+from angelhair.server.installing import to_install
 
 if TYPE_CHECKING:
     from angelhair.client import AsyncClient, Client
@@ -105,6 +105,6 @@ def _module() -> Any:
         from angelhair import client
     except ModuleNotFoundError as error:
         raise Ended(
-            UNAVAILABLE, f"{error.name} is not installed, which speaks to servers; {to_install('client')}"
+            UNAVAILABLE, f"{error.name} is not installed, which speaks to servers; {to_install()}"
         ) from error
     return client

@@ -11,6 +11,7 @@ from typing import Any
 
 from angelhair.cli import opening
 from angelhair.cli.config import WRONG_SETTINGS, add_settings_flags, complain, read_settings
+from angelhair.cli.parsers import add_command
 from angelhair.engine.schema import SCHEMA_VERSION
 from angelhair.errors import AngelhairError
 from angelhair.server.configuration import SettingsRefused
@@ -22,11 +23,14 @@ COPIES = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)=([1-9][0-9]{0,2})")
 
 
 def add_to(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "bootstrap",
-        help="create Angelhair's tables in a Cassandra keyspace",
-        description="Creates the tables in the keyspace, or brings those of an older version forward. Running "
-        "it again changes nothing. The embedded file needs no bootstrap.",
+    parser = add_command(
+        commands, "bootstrap", "create Angelhair's tables in a Cassandra keyspace",
+        "Creates the tables in the keyspace, or brings those of an older version forward. Running it again changes "
+        "nothing. The embedded file needs no bootstrap.",
+        """
+        angelhair bootstrap --contact-points 10.0.0.1,10.0.0.2 --keyspace queues
+        angelhair bootstrap --create-keyspace --replication dc1=3 --contact-points 10.0.0.1 --keyspace queues""",
+        run,
     )
     parser.add_argument(
         "--create-keyspace", "-createKeyspace", action="store_true",
@@ -38,7 +42,6 @@ def add_to(commands: Any) -> None:
         "many as it has nodes)",
     )
     add_settings_flags(parser, ["cassandra"])
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from angelhair.cli.exits import DONE, UNAVAILABLE, Ended
 from angelhair.cli.parsers import add_command
+from angelhair.server.installing import to_install
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import shtab
     except ModuleNotFoundError as error:
-        raise Ended(UNAVAILABLE, "shtab is not installed, which writes the scripts; pip install shtab") from error
+        raise Ended(UNAVAILABLE, f"shtab is not installed, which writes the scripts; {to_install('server')}") from error
     from angelhair.cli.main import build_parser
 
     parser = build_parser()

@@ -11,6 +11,7 @@ from typing import Any
 
 from angelhair.cli.exits import complain as complain_once
 from angelhair.cli.output import on_terminal, print_table
+from angelhair.cli.parsers import add_command
 from angelhair.server.configuration import Resolved, SettingsRefused, open_warning, resolve, serving_problem
 from angelhair.server.configuration.fields import DEFAULTS, FIELDS, PASSWORD_FILE, SECTIONS, Field
 from angelhair.server.configuration.kinds import YesNo
@@ -25,15 +26,18 @@ _DESTINATION = "setting_"
 
 
 def add_to(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "config",
-        help="show the settings in force and where they come from",
-        description="Shows what `angelhair serve` with the same flags, environment and file would go by, and where "
-        "each value was said. Secrets are hidden. Exits with 2 when it could not start.",
+    parser = add_command(
+        commands, "config", "show the settings in force and where they come from",
+        "Shows what `angelhair serve` with the same flags, environment and file would go by, and where each value was "
+        "said. Secrets are hidden. Exits with 2 when it could not start.",
+        """
+        angelhair config
+        KEYSPACE=queues angelhair config --contact-points 10.0.0.1,10.0.0.2
+        angelhair config --config /data/conf --json""",
+        run,
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_settings_flags(parser)
-    parser.set_defaults(run=run)
 
 
 def add_settings_flags(parser: argparse.ArgumentParser, sections: Collection[str] = tuple(SECTIONS)) -> None:

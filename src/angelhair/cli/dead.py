@@ -13,10 +13,10 @@ from angelhair.cli.output import counted, print_json, print_result, progress
 from angelhair.cli.parsers import add_command, add_group, add_queue, whole
 from angelhair.cli.peek import DEFAULT_COUNT
 from angelhair.cli.shown import message_json, print_peeked
-from angelhair.errors import AngelhairError
+from angelhair.errors import AngelhairError, QueueNotFound
 
 if TYPE_CHECKING:
-    from angelhair.client import Client
+    from angelhair.client import Client, PeekedMessage
 
 
 def add_to(commands: Any) -> None:
@@ -80,6 +80,7 @@ def list_dead(arguments: argparse.Namespace) -> int:
 
 def redrive(arguments: argparse.Namespace) -> int:
     moved = 0
+    strays: list[PeekedMessage] = []
     with connected(arguments) as client:
         holder = _holder(client, arguments)
         wanted = arguments.count if arguments.count is not None else _waiting(client, holder)
@@ -89,6 +90,7 @@ def redrive(arguments: argparse.Namespace) -> int:
                     count = limits.BATCH_MESSAGES if wanted is None else min(limits.BATCH_MESSAGES, wanted - moved)
                     portion = client.redrive(holder, arguments.to, count=count)
                     if not portion:
+                        strays = [] if arguments.to is not None else _strays(client, holder)
                         break
                     moved += portion
                     advance(portion)
@@ -101,7 +103,25 @@ def redrive(arguments: argparse.Namespace) -> int:
         print_json({"queue": holder, "moved": moved})
     else:
         print_result(moved, f"{counted(moved, 'message')} moved from {holder}")
+    if strays:
+        complain(arguments.program, f"{holder} keeps messages that came from no queue, or from one that is gone, such "
+                 f"as {strays[0].id}; --to names a queue for them")
     return DONE
+
+
+def _strays(client: Client, holder: str) -> list[PeekedMessage]:
+    """Some of those that cannot go back. One that is merely new, or was just taken, is none of them."""
+    messages = client.peek(holder, DEFAULT_COUNT)
+    there = {queue for queue in {each.origin.queue for each in messages if each.origin} if _exists(client, queue)}
+    return [each for each in messages if each.origin is None or each.origin.queue not in there]
+
+
+def _exists(client: Client, queue: str) -> bool:
+    try:
+        client.queue(queue)
+    except QueueNotFound:
+        return False
+    return True
 
 
 def _waiting(client: Client, holder: str) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from angelhair import limits
 from angelhair.cli.checks import Check, good, unknown, wrong
-from angelhair.cli.installing import to_install
+from angelhair.server.installing import to_install
 
 REACHABLE = "server reachable"
 READY = "server ready"
@@ -19,7 +19,7 @@ def look(url: str, verify: ssl.SSLContext | bool) -> Iterator[Check]:
     try:
         import httpx
     except ModuleNotFoundError:
-        yield unknown(REACHABLE, f"httpx is not installed, which speaks to servers; {to_install('client')}")
+        yield unknown(REACHABLE, f"httpx is not installed, which speaks to servers; {to_install()}")
         return
     with httpx.Client(base_url=url, verify=verify, timeout=limits.DOCTOR_PATIENCE_SECONDS) as http:
         try:

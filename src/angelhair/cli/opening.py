@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from angelhair import limits
-from angelhair.cli.installing import to_install
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
+from angelhair.server.installing import to_install
 from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
 
 if TYPE_CHECKING:

@@ -132,6 +132,8 @@ def _print_rich(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> boo
     if not rows:
         return True
     console = Console(file=sys.stdout, highlight=False)
+    # Where even that is too wide, lines go on in the next one of the terminal: rich would cut what is to be kept.
+    console.width = max(console.width, least_width(columns, rows))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
     shown = fitting(columns, rows, console.width)
     for index in shown:
@@ -164,10 +166,7 @@ def _plain(_: str) -> str:
 
 def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int]:
     """Which columns are shown: of those that may be left out, as many from the left as there is room for."""
-    wanted = [
-        (REST_WIDTH if column.room in _TAKING_THE_REST else _width(columns, rows, index)) + COLUMN_GAP
-        for index, column in enumerate(columns)
-    ]
+    wanted = _wanted(columns, rows)
     left = width - sum(wanted[index] for index, column in enumerate(columns) if column.room is not Room.LEFT_OUT)
     shown = []
     for index, column in enumerate(columns):
@@ -177,6 +176,21 @@ def fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
             left -= wanted[index]
         shown.append(index)
     return shown
+
+
+def least_width(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
+    """What the table takes when all that may be left out is."""
+    wanted = zip(columns, _wanted(columns, rows), strict=True)
+    return sum(width for column, width in wanted if column.room is not Room.LEFT_OUT) - COLUMN_GAP
+
+
+def _wanted(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The width of each column, with the gap after it."""
+    widths = [_width(columns, rows, index) for index in range(len(columns))]
+    return [
+        (min(REST_WIDTH, width) if column.room in _TAKING_THE_REST else width) + COLUMN_GAP
+        for column, width in zip(columns, widths, strict=True)
+    ]
 
 
 def _width(columns: Sequence[Column], rows: Sequence[Sequence[str]], index: int) -> int:

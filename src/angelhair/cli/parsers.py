@@ -37,6 +37,14 @@ class Parser(argparse.ArgumentParser):
             asked.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return chosen
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A command that there is not is named with the one that may have been meant, or with all there are."""
+        if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
+            meant = get_close_matches(str(value), action.choices, 1)
+            hint = f"did you mean {meant[0]}?" if meant else f"there are {', '.join(action.choices)}"
+            self.error(f"there is no command {value!r} ({hint})")
+        super()._check_value(action, value)
+
     def has_commands(self, name: str) -> bool:
         """Whether this command has commands of its own."""
         asked = self._asked(argparse.Namespace(command=name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from angelhair.cli.asking import add_server_flags, connected, server_url
@@ -10,9 +11,12 @@ from angelhair.cli.exits import DONE, FAILED, complain
 from angelhair.cli.output import (
     Cell,
     Column,
+    Room,
     confirmed,
     counted,
+    escaped,
     note,
+    on_terminal,
     print_json,
     print_table,
     progress,
@@ -107,6 +111,9 @@ def create(arguments: argparse.Namespace) -> int:
         print_json(queue_json(made))
     else:
         say(f"queue {made.name} is there")
+    for warning in made.warnings:
+        # Also where nothing is printed: who makes queues by a script is to see it.
+        complain(arguments.program, f"warning: {warning}")
     return DONE
 
 
@@ -128,7 +135,9 @@ def list_queues(arguments: argparse.Namespace) -> int:
                 print_json({"queues": [queue_json(queue) for queue in found]})
             else:
                 titles = ("QUEUE", "VISIBLE", "IN FLIGHT", "DELAYED", "DEAD", "OLDEST (S)", "EXACT")
-                columns = [Column(title, numeric=title not in {"QUEUE", "EXACT"}) for title in titles]
+                columns = [Column("QUEUE"), *(
+                    Column(title, numeric=title != "EXACT", room=Room.LEFT_OUT) for title in titles[1:]
+                )]
                 print_table(columns, [[queue.name, *_statistics(queue)] for queue in found])
     if not names:
         note("there are no queues" + (f" that begin with {arguments.prefix}" if arguments.prefix else ""))
@@ -191,8 +200,12 @@ def _print(queue: Queue) -> None:
     rows += [["created_at", queue.created_at, None], ["changed_at", queue.changed_at, None]]
     if queue.statistics is not None:
         rows += [[name, value, None] for name, value in zip(STATISTICS, _statistics(queue), strict=True)]
-    rows += [["warning", warning, None] for warning in queue.warnings]
-    print_table([Column("WHAT"), Column("VALUE"), Column("")], rows)
+    if not on_terminal(sys.stdout):
+        rows += [["warning", warning, None] for warning in queue.warnings]
+    print_table([Column("WHAT"), Column("VALUE", room=Room.WRAPPED), Column("")], rows)
+    for warning in queue.warnings:
+        # Not in the table: it is a sentence, longer than all that is there.
+        say(f"warning: {escaped(warning)}")
 
 
 def _statistics(queue: Queue) -> list[Cell]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING, Any
 
 from angelhair import limits
 from angelhair.cli.asking import add_server_flags, connected
-from angelhair.cli.exits import DONE, WrongUsage
-from angelhair.cli.output import Column, print_json, print_result, print_table
+from angelhair.cli.exits import DONE, WrongUsage, complain
+from angelhair.cli.output import Column, on_terminal, print_json, print_result, print_table
 from angelhair.cli.parsers import add_command, add_group, add_queue, whole
 
 if TYPE_CHECKING:
     from angelhair.client import Client
+
+LANES_SIDE_BY_SIDE = 6
+"""What fits into 80 columns while the numbers have up to eight digits."""
 
 _COLOURS = {
     "open": "cyan", "closed": "blue", "final": "yellow", "settled": "green", "finished": "green", "dropped": "dim",
@@ -77,8 +81,14 @@ def _show_pointers(client: Client, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json({"lanes": [lane._asdict() for lane in lanes]})
         return
-    names = lanes[0]._fields if lanes else ()
-    print_table([Column(name.upper().replace("_", " "), numeric=True) for name in names], lanes)
+    if not on_terminal(sys.stdout):
+        print_table([], lanes)
+        return
+    # A line for each pointer: side by side their names take more room than most terminals have.
+    for first in range(0, len(lanes), LANES_SIDE_BY_SIDE):
+        some = lanes[first : first + LANES_SIDE_BY_SIDE]
+        columns = [Column("POINTER"), *(Column(f"LANE {lane.lane}", numeric=True) for lane in some)]
+        print_table(columns, [(name, *(getattr(lane, name) for lane in some)) for name in some[0]._fields[1:]])
 
 
 def _show_buckets(client: Client, arguments: argparse.Namespace) -> None:
@@ -107,6 +117,12 @@ def move_back(arguments: argparse.Namespace) -> int:
         print_json({"lane": lane, "repair": pointer})
     else:
         print_result(pointer, f"the repair pointer of lane {lane} stands at bucket {pointer}")
+    if pointer < arguments.bucket:
+        complain(arguments.program, f"nothing was moved: repair has not come to bucket {arguments.bucket} of lane "
+                 f"{lane} yet, its pointer stands at {pointer}")
+    elif pointer > arguments.bucket:
+        complain(arguments.program, f"bucket {arguments.bucket} of lane {lane} is gone; repair looks again from bucket "
+                 f"{pointer} on, the first that is kept")
     return DONE
 
 

@@ -67,8 +67,8 @@ def queue_json(queue: Queue) -> dict[str, Any]:
         "fixed": list(queue.fixed),
         "created_at": rfc3339(queue.created_at),
         "changed_at": rfc3339(queue.changed_at),
+        "warnings": list(queue.warnings),
     }
     if queue.statistics is not None:
-        shown["warnings"] = list(queue.warnings)
         shown["statistics"] = queue.statistics._asdict()
     return shown

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from angelhair.cli.parsers import add_command, whole
+from angelhair.model import BUCKETED, FIFO
 from angelhair.simulation.campaign import Campaign, play, replay_line
 from angelhair.simulation.run import run_seed
 
@@ -14,18 +16,23 @@ SHOWN_VIOLATIONS = 5
 
 
 def add_to(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "simulate",
-        help="run the engine in a seeded, hostile world",
-        description="Plays seeds of the simulated world: servers that crash, pause and have wrong clocks, a store that "
-        "answers late or not at all. Ends with one line; exits with 1 when a promise was broken.",
+    parser = add_command(
+        commands, "simulate", "run the engine in a seeded, hostile world",
+        "Plays seeds of the simulated world: servers that crash, pause and have wrong clocks, a store that answers "
+        "late or not at all. Ends with one line; exits with 1 when a promise was broken.",
+        """
+        angelhair simulate --seeds 2000
+        angelhair simulate --replay 7""",
+        run,
     )
-    parser.add_argument("--seeds", type=int, metavar="N", help=f"how many seeds to play (default: {DEFAULT_SEEDS})")
-    parser.add_argument("--first", type=int, metavar="SEED", help="the first of them (default: 0)")
-    parser.add_argument("--processes", type=int, metavar="N", help="how many at once (default: all cores)")
-    parser.add_argument("--replay", type=int, metavar="SEED", help="play one seed and print every step")
+    parser.add_argument("--seeds", type=whole(1), metavar="N", help=f"how many to play (default: {DEFAULT_SEEDS})")
+    parser.add_argument("--first", type=whole(0), metavar="SEED", help="the first of them (default: 0)")
+    parser.add_argument("--processes", type=whole(1), metavar="N", help="how many at once (default: all cores)")
+    parser.add_argument("--replay", type=whole(0), metavar="SEED", help="play one seed and print every step")
+    parser.add_argument(
+        "--kind", choices=(BUCKETED, FIFO), default=BUCKETED, help="of the queue (default: %(default)s)"
+    )
     parser.add_argument("--quiet", action="store_true", help="with --replay: only the verdict")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,27 +40,24 @@ def run(arguments: argparse.Namespace) -> int:
         for option in ("seeds", "first", "processes"):
             if getattr(arguments, option) is not None:
                 return _refuse(f"--replay plays one seed; --{option} does not go with it")
-        return replay(arguments.replay, arguments.quiet)
+        return replay(arguments.replay, arguments.quiet, arguments.kind)
     if arguments.quiet:
         return _refuse("--quiet goes with --replay only")
     count = DEFAULT_SEEDS if arguments.seeds is None else arguments.seeds
-    if count < 1:
-        return _refuse("--seeds must be at least 1")
-    if arguments.processes is not None and arguments.processes < 1:
-        return _refuse("--processes must be at least 1")
     first = arguments.first or 0
     seeds = range(first, first + count)
-    campaign = play(seeds, arguments.processes, _Progress(len(seeds)) if sys.stderr.isatty() else None)
+    kind = arguments.kind
+    campaign = play(seeds, arguments.processes, _Progress(len(seeds)) if sys.stderr.isatty() else None, kind)
     for seed, violations in sorted(campaign.failed.items()):
         for violation in violations[:SHOWN_VIOLATIONS]:
             print(f"seed {seed}: {violation}")
-        print(f"  replay: {replay_line(seed)}")
+        print(f"  replay: {replay_line(seed, kind)}")
     print(campaign.closing_line())
     return 1 if campaign.failed else 0
 
 
-def replay(seed: int, quiet: bool) -> int:
-    judged = run_seed(seed, trace=None if quiet else print)
+def replay(seed: int, quiet: bool, kind: str = BUCKETED) -> int:
+    judged = run_seed(seed, None if quiet else print, kind)
     for violation in judged.violations:
         print(f"seed {seed}: {violation}")
     print(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from angelhair.cli import tour_steps
+from angelhair.cli.parsers import add_command
 from angelhair.cli.tour_telling import Teller
 from angelhair.cli.tour_world import NotAsTold, RealTime, SkippedTime, TourTime, TourWorld
 from angelhair.engine.engine import Engine
@@ -27,19 +28,20 @@ FILE_NAME = "angelhair.db"
 
 
 def add_to(commands: Any) -> None:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        "tour",
-        help="see what a queue does, step by step, on the embedded store",
-        description="Plays a queue's life on a SQLite file: put, receive, ack, a stale receipt, a time-out, a server "
-        "killed with -9, a late write, a queue deleted and made again. Each step is checked; exits with 1 if one is "
-        "not as told.",
+    parser = add_command(
+        commands, "tour", "see what a queue does, step by step, on the embedded store",
+        "Plays a queue's life on a SQLite file: put, receive, ack, a stale receipt, a time-out, a server killed with "
+        "-9, a late write, a queue deleted and made again. Each step is checked; exits with 1 if one is not as told.",
+        """
+        angelhair tour
+        angelhair tour --fast --data ./tour""",
+        run,
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep the file in DIR (default: a temporary one)")
     parser.add_argument(
         "--fast", action="store_true", help="no pauses, and where the tour would wait the engine's clock is put forward"
     )
     parser.add_argument("--plain", action="store_true", help="no colours (also when piped, or with NO_COLOR set)")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

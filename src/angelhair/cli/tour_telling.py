@@ -8,7 +8,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from angelhair.engine.bucketed.lane import Marks
+from angelhair.engine.marks import Marks
 
 WIDTH = 100
 """Columns of told text: what a narrow terminal still shows without breaking lines itself."""
@@ -123,6 +123,7 @@ asyncio.run(main())
 '''
 
 WHAT_NEXT = f"""\
+make serve                       queues over HTTP; README.md goes on from there, with curl and with Python's Client
 make test                        everything, a real three-node Cassandra included
 make simulate SEEDS=200          the same engine in 200 simulated worlds full of faults
 .venv/bin/angelhair simulate --replay 7

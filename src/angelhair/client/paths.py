@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from angelhair.client.values import Delivered
+from angelhair.client.values import Delivered, Receipt
 from angelhair.errors import InvalidReceipt
 from angelhair.model import validate_name
 
@@ -15,7 +15,16 @@ def of_queue(queue: str, *rest: str) -> str:
 
 
 def of_message(delivered: Delivered) -> str:
-    receipt = delivered.receipt
+    queue, receipt = receipt_of(delivered)
     if not isinstance(receipt, str) or not receipt.strip("."):
         raise InvalidReceipt("is not a receipt of this service")
-    return of_queue(delivered.queue, "message", quote(receipt, safe=""))
+    return of_queue(queue, "message", quote(receipt, safe=""))
+
+
+def receipt_of(delivered: Delivered) -> Receipt:
+    """The text of a receipt alone, which is what people try first, does not say which queue it is of."""
+    try:
+        return Receipt(delivered.queue, delivered.receipt)
+    except AttributeError:
+        wanted = "must come in a message that was received, or in a Receipt(queue, text)"
+        raise InvalidReceipt(f"{wanted}, not in {type(delivered).__name__}") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -20,6 +20,7 @@ NOTHING_SENT = (
 )
 """Raised before the first byte of a request has left."""
 
+RUNNING_HINT = "; is a server running there? `angelhair serve` starts one"
 TRUST_HINT = "; name the authority to trust, by SSL_CERT_FILE, the command's --ca or the client's verify="
 
 
@@ -77,15 +78,32 @@ def broken(error: httpx.RequestError) -> Broken:
     if untrusted is not None:
         return Broken(f"{where}: its certificate is not trusted: {untrusted}{TRUST_HINT}", sent=False, for_good=True)
     said = f"{type(error).__name__}: {error}".rstrip(": ")
-    return Broken(f"{where}: {said}", sent=not isinstance(error, NOTHING_SENT))
+    return Broken(f"{where}: {said}{_hint(error, url.scheme)}", sent=not isinstance(error, NOTHING_SENT))
 
 
 def _certificate_trouble(error: BaseException) -> str | None:
     """What is wrong with the server's certificate, if that is what it was. It will be as wrong a second later."""
-    found: BaseException | None = error
-    while found is not None:
+    for found in _behind(error):
         if isinstance(found, ssl.SSLCertVerificationError):
             return found.verify_message
+    return None
+
+
+def _hint(error: httpx.RequestError, scheme: str) -> str:
+    """What may be the matter, where the library's own words leave people guessing."""
+    if any(isinstance(found, ConnectionRefusedError) for found in _behind(error)):
+        return RUNNING_HINT
+    if scheme == "https" and any(isinstance(found, ssl.SSLError) for found in _behind(error)):
+        return "; does this server speak https, or plain http?"
+    if scheme == "http" and isinstance(error, httpx.RemoteProtocolError):
+        return "; does this server speak http, or https?"
+    return ""
+
+
+def _behind(error: BaseException) -> Iterator[BaseException]:
+    """The error, and what it was raised for."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
         # The HTTP library hands an error on by raising another, sometimes with a cause and sometimes beside it.
         found = found.__cause__ or found.__context__
-    return None

@@ -29,6 +29,7 @@ class QueueSettings(TypedDict, total=False):
     history: Seconds
     archive: bool
     dedup_window: Seconds
+    dedup_scope: str
 
 
 class Statistics(NamedTuple):
@@ -54,7 +55,7 @@ class Queue:
     created_at: datetime
     changed_at: datetime
     warnings: tuple[str, ...] = ()
-    """What cannot work as it is set, in words for people; counted and looked at as `statistics` is."""
+    """What cannot work as it is set, in words for people."""
 
 
 class Draft(NamedTuple):

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from angelhair.engine import catalog, places
-from angelhair.engine.bucketed.lane import QueueGone, pointer_marks
 from angelhair.engine.catalog import Reading
+from angelhair.engine.marks import QueueGone, pointer_marks
 from angelhair.engine.store import Span
-from angelhair.errors import QueueNotFound
+from angelhair.errors import InvalidRequest, QueueNotFound
+from angelhair.model import BUCKETED
 
 COMMITTED, FINAL, FINISHED = "committed", "final", "finished"
 ISOLATIONS = (COMMITTED, FINAL, FINISHED)
@@ -69,6 +70,8 @@ async def look(store: Reading, account: str, name: str) -> QueueShape:
     queue = await catalog.load(store, account, name)
     if queue is None or queue.status != catalog.ACTIVE:
         raise QueueNotFound(account, name)
+    if queue.settings.kind != BUCKETED:
+        raise InvalidRequest("queue", f"{name} is a {queue.settings.kind} queue; only bucketed ones can be read")
     numbers = sorted(queue.lanes)
     spans = [Span(places.sequence(queue.incarnation, number)) for number in numbers]
     spans += [Span(places.pointers(queue.incarnation, number)) for number in numbers]

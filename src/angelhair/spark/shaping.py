@@ -134,8 +134,6 @@ def _as_they_lie(bodies: pa.Array) -> tuple[memoryview, npt.NDArray[np.int32]]:
     """What holds them, and where in it each ends; before the first end, where the first begins."""
     there = (pc.fill_null(bodies, b"") if bodies.null_count else bodies).cast(pa.binary())
     _, offsets, data = there.buffers()
-    if data is None:
-        return memoryview(b""), np.zeros(len(there) + 1, dtype=np.int32)
     return memoryview(data), np.frombuffer(offsets, dtype=np.int32)[there.offset : there.offset + len(there) + 1]
 
 

@@ -125,6 +125,35 @@ def test_a_named_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     assert problems(config=str(missing)) == (f"{missing}: cannot be read: No such file or directory",)
 
 
+# --- placeholders ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "variable"),
+    [
+        ("application_name: ${env.NAME}", "application_name", "ANGELHAIR_APPLICATION_NAME"),
+        ("contact_points: [10.0.0.1, '${env.SECOND}']", "contact_points", "ANGELHAIR_CONTACT_POINTS"),
+        ("password: a${env.PASSWORD}z", "password", "ANGELHAIR_PASSWORD"),
+        ("password_file: ${HOME}/secret", "password_file", "ANGELHAIR_PASSWORD_FILE"),
+        ("cassandra: {authProvider: {username: '${env.USERNAME}'}}", "cassandra.authProvider.username",
+         "ANGELHAIR_USERNAME"),
+        ("port: ${env.PORT}", "port", "ANGELHAIR_PORT"),
+    ],
+)
+def test_nothing_fills_a_placeholder_in(text: str, key: str, variable: str, tmp_path: Path) -> None:
+    directory = conf(tmp_path, f"{text}\nkeyspace: queues\n")
+    assert problems(directory=directory) == (
+        f"{tmp_path / 'angelhair.yaml'}: {key}: has a placeholder in it, and nothing fills it in here; leave the key "
+        f"out and set the variable {variable} itself",
+    )
+
+
+def test_a_password_in_a_file_of_its_own_may_look_like_one(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a${b}\n")
+    text = f"contact_points: a\nusername: u\npassword_file: {tmp_path / 'secret'}\n"
+    assert read(directory=conf(tmp_path, text)).settings.password == "a${b}"
+
+
 # --- what YAML guesses ----------------------------------------------------------------------------------------------
 
 

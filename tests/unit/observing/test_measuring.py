@@ -14,7 +14,7 @@ from angelhair.engine.engine import Engine
 from angelhair.engine.schema import BODIES, LEASES, SEQUENCES
 from angelhair.engine.store import Store
 from angelhair.errors import StoreError, Unavailable
-from angelhair.model import Ask, NewMessage, QueueSettings
+from angelhair.model import Ask, NewMessage, QueueSettings, WantedChange
 from angelhair.server.observing.depths import Depths
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.measured_store import MeasuredStore
@@ -218,7 +218,7 @@ def test_groups_are_what_batching_joined() -> None:
         assert await batching.receive("me", "jobs", Ask(4)) == []
         assert server.value("angelhair_group_messages_count", "receive") == groups, "a look that found nothing is none"
         receipts = [one.receipt for found in received for one in found]
-        await batching.change("me", "jobs", [(receipt, MINUTE, None) for receipt in receipts])
+        await batching.change("me", "jobs", [WantedChange(receipt, MINUTE) for receipt in receipts])
         await asyncio.gather(*(batching.ack("me", "jobs", [receipt]) for receipt in receipts))
         assert server.value("angelhair_group_messages_sum", "change") == 20
         assert server.value("angelhair_group_messages_sum", "ack") == 20

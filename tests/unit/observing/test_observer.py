@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from angelhair import limits
-from angelhair.engine.stats import Stats
+from angelhair.engine.counts import Stats
 from angelhair.model import Delivery, MessageId
 from angelhair.server.observing.observer import OTHER, Observer
 

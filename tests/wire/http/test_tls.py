@@ -107,6 +107,12 @@ def test_the_clients_and_their_consumers(url: str, certificates: Certificates) -
     assert sorted(seen) == [b"mop", b"paint", b"sweep"]
 
 
+def test_who_speaks_plain_http_is_asked_whether_the_server_does(url: str) -> None:
+    with Client(url.replace("https:", "http:"), retry=None) as client:
+        with pytest.raises(errors.OutcomeUnknown, match="does this server speak http, or https\\?"):
+            client.put("chores", "sweep")
+
+
 def test_the_command(url: str, certificates: Certificates) -> None:
     def told(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {**ENVIRONMENT, "ANGELHAIR_SERVER": url, **variables}

@@ -96,7 +96,7 @@ def test_access_lines_are_off_unless_asked_for_and_name_the_route() -> None:
         quiet()
         asyncio.run(main(ACCESS_LOG))
     (line,) = [line for line in lines_of(stream) if "route" in line]
-    assert line["message"] == "PUT /queues/{queue}/message 201"
+    assert (line["message"], line["logger"]) == ("PUT /queues/{queue}/message 201", "angelhair.access")
     assert (line["queue"], line["status"], line["body_bytes"], line["peer"]) == ("jobs", 201, 5, "127.0.0.1")
     assert line["request_id"]
     assert line["milliseconds"] >= 0

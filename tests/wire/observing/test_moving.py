@@ -44,6 +44,8 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
         with Client(old_url) as old, Client(new_url) as new:
             old.create_queue("failed", retention=None)
             old.create_queue("jobs", bucket_size=50, visibility_timeout=7, max_deliveries=3, dead_letter_queue="failed")
+            old.create_queue("slow", delay=3_600)
+            old.put("slow", "has waited", delay=0)
             bodies = [Draft(f"job {number}", "text/x-job") for number in range(120)]
             assert all(outcome.error is None for outcome in old.put_many("jobs", bodies))
             old.put("failed", b"\xff not text")
@@ -51,10 +53,12 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
             assert move(old_url, new_url) == (
                 "failed moved: 1 in flight: 0 delayed: 0\n"
                 "jobs moved: 120 in flight: 0 delayed: 1\n"
+                "slow moved: 1 in flight: 0 delayed: 0\n"
             )
-            assert move(old_url, new_url).count("moved: 0") == 2
+            assert move(old_url, new_url).count("moved: 0") == 3
             assert new.queue("jobs").settings == old.queue("jobs").settings
             jobs, failed = new.receive("jobs", 1_000), new.receive("failed", 10)
             assert sorted(job.text for job in jobs) == sorted(f"job {number}" for number in range(120))
             assert {job.content_type for job in jobs} == {"text/x-job"}
             assert [letter.body for letter in failed] == [b"\xff not text"]
+            assert [message.text for message in new.receive("slow", 10)] == ["has waited"]

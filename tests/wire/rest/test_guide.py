@@ -40,6 +40,8 @@ def spoken(client: httpx.Client, line: str, receipt: str) -> httpx.Response:
             headers.setdefault("Content-Type", "application/x-www-form-urlencoded")
         elif word == "-s":
             continue
+        elif word == "-w":
+            words.pop(0)
         elif word == "-H":
             name, _, value = words.pop(0).partition(": ")
             headers[name] = value

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 
 import httpx
 import pytest
 
 from angelhair import limits
+from angelhair.engine.schema import QUEUES
+from tests.faults import UNAVAILABLE
 from tests.wire.rest.calls import Rest, refused
 
 Make = Callable[..., Rest]
@@ -17,6 +20,7 @@ DEFAULTS = {
     "kind": "bucketed", "bucket_size": 1000, "lanes": 1, "visibility_timeout": 30, "repair_timeout": 60, "delay": 0,
     "retention": 345600, "max_deliveries": None, "dead_letter_queue": None, "history": 86400, "archive": False,
     "dedup_window": 300,
+    "dedup_scope": "queue",
 }
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -38,7 +42,7 @@ def test_all_settings_are_kept(client: httpx.Client, name: str) -> None:
         "kind": "bucketed", "bucket_size": 7, "lanes": 3, "visibility_timeout": 0.25, "repair_timeout": 0.1,
         "delay": 1.5,
         "retention": None, "max_deliveries": 4, "dead_letter_queue": "somewhere", "history": 0, "archive": True,
-        "dedup_window": 60,
+        "dedup_window": 60, "dedup_scope": "group",
     }
     assert client.put(f"/queues/{name}", json=settings).json()["settings"] == settings
     assert client.get(f"/queues/{name}").json()["settings"] == settings
@@ -183,7 +187,35 @@ def test_change(make: Make) -> None:
     assert changed.json()["settings"] == expected
     assert queue.show()["settings"] == expected
     assert queue.call("PATCH", json={"max_deliveries": None}).json()["settings"]["max_deliveries"] is None
-    assert queue.call("PATCH", json={}).status_code == 200
+
+
+def test_a_change_of_nothing_changes_nothing(make: Make) -> None:
+    queue = make()
+    changed_at = queue.call("PATCH", json={"delay": 5}).json()["changed_at"]
+    again = queue.call("PATCH", json={})
+    assert (again.status_code, again.json()["changed_at"], again.json()["settings"]["delay"]) == (200, changed_at, 5)
+
+
+def test_who_makes_or_changes_a_queue_is_warned(make: Make, client: httpx.Client, name: str) -> None:
+    missing = f"there is no queue {name}-dead, the dead_letter_queue: max_deliveries does nothing until it is made"
+    settings = {"max_deliveries": 3, "dead_letter_queue": f"{name}-dead"}
+    for status in (201, 200):
+        made = client.put(f"/queues/{name}", json=settings)
+        assert (made.status_code, made.json()["warnings"]) == (status, [missing])
+    queue = make()
+    assert queue.call("PATCH", json={"delay": 1}).json()["warnings"] == []
+    assert queue.call("PATCH", json=settings).json()["warnings"] == [missing]
+    client.put(f"/queues/{name}-dead")
+    assert queue.call("PATCH", json={"delay": 2}).json()["warnings"] == []
+
+
+def test_a_warning_that_cannot_be_looked_for_denies_nothing(make: Make, name: str) -> None:
+    """The change is made: an answer that says "unavailable" would be a lie (A6)."""
+    queue = make()
+    queue.server.store.next("read", QUEUES, UNAVAILABLE, times=sys.maxsize, when=lambda span: span.first == name)
+    answer = queue.call("PATCH", json={"max_deliveries": 3, "dead_letter_queue": name})
+    assert (answer.status_code, answer.json()["warnings"]) == (200, [])
+    assert queue.server.store.rules[0].happened
 
 
 @pytest.mark.parametrize("field", ["kind", "bucket_size"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from angelhair.cli.config import add_settings_flags, complain, read_settings
 from angelhair.cli.exits import FAILED, Ended
-from angelhair.cli.installing import to_install
 from angelhair.cli.opening import database_path
 from angelhair.cli.output import on_terminal
 from angelhair.cli.parsers import add_command
 from angelhair.server.configuration import SettingsRefused
+from angelhair.server.installing import to_install
 from angelhair.settings import ACCOUNT, Settings
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from angelhair.spark.place import Place
 
 MASTER = "local[*]"
+
+NEEDS_JAVA = "Spark needs Java 17, as `java` on the path or in JAVA_HOME"
 
 LOCAL_PARTITIONS = 8
 
@@ -58,10 +61,11 @@ def add_job(
             arguments.settings = read_settings(arguments).settings
         except SettingsRefused as refused:
             return complain(f"pipeline {name}", refused)
-        try:
-            import angelhair.spark.pipelines  # noqa: F401 - only to know whether it can be
-        except ModuleNotFoundError as error:
-            raise Ended(FAILED, f"{error.name} is not installed; {to_install('spark')}") from error
+        if spark:
+            try:
+                import angelhair.spark.source  # noqa: F401 - only to know whether it can be
+            except ModuleNotFoundError as error:
+                raise Ended(FAILED, f"{error.name} is not installed; {to_install('spark')}") from error
         return run(arguments)
 
     parser = add_command(verbs, name, summary, description, examples, checked)
@@ -124,6 +128,7 @@ def place_of(arguments: argparse.Namespace) -> Place:
 
 
 def _session(master: str) -> SparkSession:
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     from angelhair.spark import register
@@ -133,11 +138,23 @@ def _session(master: str) -> SparkSession:
     if master.startswith("local"):
         # What is shuffled are counts and bitmaps: Spark's 200 parts would cost more than what is in them.
         builder = builder.config("spark.sql.shuffle.partitions", LOCAL_PARTITIONS)
-    session = (
+    builder = (
         builder.config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "ERROR")
-        .getOrCreate()
     )
-    return register(session)
+    if not _has_java():
+        raise Ended(FAILED, NEEDS_JAVA)
+    try:
+        return register(builder.getOrCreate())
+    except PySparkRuntimeError as error:
+        if error.getCondition() != "JAVA_GATEWAY_EXITED":
+            raise
+        raise Ended(FAILED, f"Spark's Java ended before Spark began; {NEEDS_JAVA}") from error
+
+
+def _has_java() -> bool:
+    """Where Spark looks for it. Without it Spark ends in a traceback that names no Java."""
+    home = os.environ.get("JAVA_HOME")
+    return shutil.which(f"{home}/bin/java" if home else "java") is not None

@@ -9,13 +9,14 @@ from typing import Any
 from angelhair import limits
 from angelhair.client import reading
 from angelhair.client.bodies import body_bytes, body_fields
-from angelhair.client.paths import of_message, of_queue
+from angelhair.client.paths import of_message, of_queue, receipt_of
 from angelhair.client.plans import Call, Plan, Repeat, Request, nothing
 from angelhair.client.refusals import from_code
 from angelhair.client.retrying import Manner, exchange, exchange_items
 from angelhair.client.values import AckFailure, Delivered, Message, Receipt, Seconds
 from angelhair.client.verbs.queues import JSON
 from angelhair.errors import AngelhairError, StaleReceipt
+from angelhair.model import validate_whole
 
 SETTLED = "settled"
 
@@ -28,10 +29,11 @@ def receive(
     Without `wait` the answer comes at once, be it empty; with it, as soon as there is something. If the answer is lost,
     the messages in it come again when their visibility ends.
     """
+    validate_whole("count", count, 1, limits.BATCH_MESSAGES)
     query = {"wait": str(wait)} if wait else {}
     if visibility is not None:
         query["visibility"] = str(visibility)
-    request = Request("GET", of_queue(queue, "messages", f"{count:d}"), query)
+    request = Request("GET", of_queue(queue, "messages", str(count)), query)
 
     def read(found: Mapping[str, Any]) -> list[Message]:
         return [reading.message(queue, each) for each in found["messages"]]
@@ -50,8 +52,8 @@ def ack(manner: Manner, message: Delivered) -> Plan[None]:
 def ack_many(manner: Manner, messages: Iterable[Delivered]) -> Plan[list[AckFailure]]:
     """Settles any number of messages, of one or several queues; returns those that it could not settle."""
     by_queue: dict[str, list[Receipt]] = {}
-    for message in messages:
-        by_queue.setdefault(message.queue, []).append(Receipt(message.queue, message.receipt))
+    for receipt in map(receipt_of, messages):
+        by_queue.setdefault(receipt.queue, []).append(receipt)
     failures: list[AckFailure] = []
     for queue, receipts in by_queue.items():
         for first in range(0, len(receipts), limits.BATCH_MESSAGES):

@@ -13,6 +13,7 @@ from angelhair.client.plans import Call, Plan, Repeat, Request
 from angelhair.client.retrying import Manner, exchange
 from angelhair.client.values import Bucket, LanePointers, PeekedMessage
 from angelhair.client.verbs.queues import JSON
+from angelhair.model import validate_whole
 
 
 def peek(manner: Manner, queue: str, count: int = 10) -> Plan[list[PeekedMessage]]:
@@ -66,5 +67,6 @@ def _look(manner: Manner, queue: str, where: str, count: int) -> Plan[list[Peeke
     def read(found: Mapping[str, Any]) -> list[PeekedMessage]:
         return [reading.peeked(found.get("queue", queue), each) for each in found["messages"]]
 
-    request = Request("GET", of_queue(queue, where, f"{count:d}"))
+    validate_whole("count", count, 1, limits.BATCH_MESSAGES)
+    request = Request("GET", of_queue(queue, where, str(count)))
     return (yield from exchange(manner, Call(request, reading.reads(read), Repeat.READS, queue=queue)))

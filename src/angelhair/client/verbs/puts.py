@@ -80,10 +80,15 @@ def _repeat(drafts: Sequence[Draft]) -> Repeat:
 
 def _fields(draft: Draft) -> dict[str, Any]:
     """What is said about a message, beside its body."""
-    if draft.due is not None and draft.due.tzinfo is None:
-        raise InvalidRequest("due", "must be aware of its time zone")
-    if draft.content_type is not None and not (draft.content_type.isascii() and draft.content_type.isprintable()):
-        raise InvalidRequest("content_type", "may hold printable characters of ASCII only")
+    if draft.due is not None:
+        if not isinstance(draft.due, datetime):
+            raise InvalidRequest("due", f"must be a datetime that is aware of its time zone, not {draft.due!r}")
+        if draft.due.tzinfo is None:
+            raise InvalidRequest("due", "must be aware of its time zone")
+    if draft.content_type is not None:
+        check_text("content_type", draft.content_type)
+        if not (draft.content_type.isascii() and draft.content_type.isprintable()):
+            raise InvalidRequest("content_type", "may hold printable characters of ASCII only")
     if draft.key is not None:
         check_text("key", draft.key)
     fields = {

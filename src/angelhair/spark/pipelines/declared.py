@@ -11,13 +11,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from typing import TYPE_CHECKING, Any
 
 from angelhair.errors import InvalidRequest
-from angelhair.spark.pipelines.insight import tables
+
+if TYPE_CHECKING:
+    # Only where tables are made: a spec is written without Spark.
+    from pyspark.sql import DataFrame, SparkSession
 
 SETTING = "angelhair."
 """What the names of our settings in a spec begin with."""
@@ -41,6 +41,8 @@ declare(pipelines, SparkSession.active())
 
 def declare(pipelines: Any, spark: SparkSession) -> None:
     """`QUEUE_messages`, `_states`, `_minutes`, `_poison`, and `_tops` if values are to be counted."""
+    from angelhair.spark.pipelines.insight import tables
+
     ours = {name: value for name, value in spark.conf.getAll.items() if name.startswith(SETTING)}
     told = {name.removeprefix(SETTING): value for name, value in ours.items()}
     if not told.get("queue"):
@@ -72,6 +74,8 @@ def declare(pipelines: Any, spark: SparkSession) -> None:
 
 
 def states(messages: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as f
+
     return messages.groupBy("lane", "state").agg(
         f.count("*").alias("messages"), f.min("number").alias("first"), f.max("number").alias("last"),
         f.sum(f.octet_length("body")).alias("bytes"),

@@ -136,9 +136,11 @@ def _plain(name: str, column: pa.Array) -> Sequence[Any]:
         if column.null_count:
             raise InvalidRequest("body", "is null in a row: a message has a body, if an empty one")
         return packed(column)
-    elif name == "due_at":
+    if name == "due_at":
         column = pc.divide(column.cast(pa.int64()), 1000)
     elif name == "delay":
         column = column.cast(pa.float64())
+        if not pc.all(pc.is_finite(column)).as_py():
+            raise InvalidRequest("delay", "is infinite or no number in a row")
     values: list[Any] = column.to_pylist()
     return values

@@ -1,0 +1,36 @@
+"""What people try first and is wrong is refused in words that say what was meant, where possible before it is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from angelhair.errors import InvalidReceipt, InvalidRequest
+from tests.client.server import Served
+
+
+@pytest.mark.parametrize(
+    ("setting", "meant"),
+    [("visibility_timeot", "visibility_timeout"), ("visibility_timeout_ms", "visibility_timeout"),
+     ("delay_ms", "delay"), ("history_ms", "history")],
+)
+def test_a_setting_that_was_misspelt(client: Any, setting: str, meant: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"{setting}: is not known here; did you mean {meant}\\?"):
+        client.create_queue("chores", **{setting: 3})
+
+
+def test_a_receipt_without_its_queue(server: Served, client: Any) -> None:
+    """People try the text of a receipt first."""
+    for call in (lambda: client.ack("AQAA"), lambda: client.ack_many(["AQAA"]), lambda: client.extend("AQAA", 5)):
+        with pytest.raises(InvalidReceipt, match=r"or in a Receipt\(queue, text\), not in str"):
+            call()
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("verb", ["receive", "peek", "dead_letters"])
+@pytest.mark.parametrize("count", [0, 1_001, "ten", 1.5])
+def test_a_count_is_a_whole_number(server: Served, client: Any, verb: str, count: Any) -> None:
+    with pytest.raises(InvalidRequest) as raised:
+        getattr(client, verb)("chores", count)
+    assert (raised.value.field, server.requests) == ("count", [])
