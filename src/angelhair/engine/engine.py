@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from angelhair import limits
 from angelhair.clock import Clock
-from angelhair.engine import bury, catalog, ledger
+from angelhair.engine import accounts, bury, catalog, ledger
 from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed.inspect import BucketSeen
@@ -110,6 +110,10 @@ class Engine:
     ) -> tuple[list[str], bool]:
         """Names of the queues whose dead letters go to this one, in order, and whether there may be more."""
         return await catalog.list_names(self.store, account, "", after, most, lambda to: to.dead_letter_queue == name)
+
+    async def list_accounts(self) -> list[str]:
+        """The numbers of all accounts; the default one is always among them."""
+        return [account.id for account in await accounts.read_accounts(self.store)]
 
     async def find_queue(self, account: str, name: str) -> Queue:
         return await self.memory.find_queue(account, name, self.clock.now())

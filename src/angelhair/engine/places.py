@@ -5,6 +5,8 @@ Every key carries the queue's incarnation (R6): a queue made again under its nam
 
 from angelhair import limits
 from angelhair.engine.schema import (
+    ACCESS_KEYS,
+    ACCOUNTS,
     BODIES,
     GRAVES,
     GROUPS,
@@ -22,6 +24,8 @@ from angelhair.engine.store import Partition
 
 SEQUENCE_ROW = "ids"
 GRAVEYARD = Partition(GRAVES, "all")
+ALL_ACCOUNTS = Partition(ACCOUNTS, "all")
+ALL_KEYS = Partition(ACCESS_KEYS, "all")
 
 
 def account_queues(account: str) -> Partition:

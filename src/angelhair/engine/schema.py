@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 QUEUES = Table(
     "queues",
@@ -148,4 +148,26 @@ GROUPS = Table(
 the group below this number is settled. `touched`: those above that were delivered, and what of them. `acked`: the last
 deliveries that were acked."""
 
-TABLES = (QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS)
+ACCOUNTS = Table(
+    "accounts",
+    conditional=True,
+    key=str,
+    columns={"name": str, "attempt": str, "created_at": int},
+    flags={"version": int},
+)
+"""Who owns queues. One partition. Row: an account's number. `version` grows with every change of the partition."""
+
+ACCESS_KEYS = Table(
+    "access_keys",
+    conditional=True,
+    key=str,
+    columns={"account": str, "secret": str, "queues": str, "actions": str, "enabled": int, "created_at": int},
+    flags={"version": int},
+)
+"""What requests are signed with. One partition, which servers read again when its `version` has grown. Row: a key's
+id. The secret is readable: a signature can be checked by nothing else."""
+
+TABLES = (
+    QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,
+    ACCESS_KEYS,
+)

@@ -3,6 +3,7 @@
 One file a subject; everybody reads them here, as `limits.NAME`, each time anew: the simulator and tests change them.
 """
 
+from angelhair.limits.access import *
 from angelhair.limits.asking import *
 from angelhair.limits.aws import *
 from angelhair.limits.calling import *
