@@ -7,6 +7,7 @@
     ├── RequestError                the request itself is wrong: trying again cannot help
     │   ├── InvalidRequest          a value is out of bounds; `field` names it
     │   │   └── InvalidReceipt      the receipt is forged, damaged or another queue's
+    │   ├── NotAllowed              the access key is missing, wrong or not for this
     │   ├── QueueNotFound
     │   ├── QueueExists             the name is taken by a queue with other settings
     │   └── StaleReceipt            the message was delivered again, moved or settled since
@@ -53,6 +54,10 @@ class InvalidReceipt(InvalidRequest):
 
     def __init__(self, message: str) -> None:
         super().__init__("receipt", message)
+
+
+class NotAllowed(RequestError):
+    """The server wants an access key, or another than it was shown."""
 
 
 class QueueNotFound(RequestError):

@@ -139,7 +139,7 @@ def test_a_task_whose_server_is_gone_is_taken_over(
 
     async def adopt() -> Movers:
         await server.service.rewrite_queue(ACCOUNT, dead.name, adding(task, lambda _: AssertionError()))
-        movers = Movers(server.service, ACCOUNT)
+        movers = Movers(server.service)
         movers.start()
         return movers
 

@@ -23,8 +23,11 @@ from angelhair.clock import SystemClock
 from angelhair.identities import RandomIdentities
 from angelhair.server import serving
 from angelhair.server.app import App
+from angelhair.server.audit import Audit
+from angelhair.server.gate import Gate
 from angelhair.server.http import HttpServer
 from angelhair.server.http.messages import Request, Response
+from angelhair.server.keyring import Keyring
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service
 from angelhair.settings import Settings
@@ -71,7 +74,8 @@ class Served:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         service = self._service = Service(self.faults, RandomIdentities(), SystemClock())
-        app = App([RestDoor(service)])
+        self.keyring = Keyring(self.faults, Audit())
+        app = App([RestDoor(service, Gate(self.keyring, SystemClock(), Audit()))])
 
         async def handle(request: Request) -> Response:
             self.requests.append((request.method, request.path, request.query))

@@ -19,7 +19,10 @@ import uvloop
 from angelhair.clock import SystemClock
 from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
+from angelhair.server.audit import Audit
+from angelhair.server.gate import Gate
 from angelhair.server.http import HttpServer
+from angelhair.server.keyring import Keyring
 from angelhair.server.observing.door import OperationsDoor
 from angelhair.server.observing.health import Readiness
 from angelhair.server.observing.metrics import Figures, Metrics
@@ -27,6 +30,7 @@ from angelhair.server.observing.observer import Observer
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service
 from angelhair.server.sqs.door import SqsDoor
+from angelhair.server.sts.door import StsDoor
 from angelhair.settings import ACCOUNT
 from angelhair.stores.sqlite import open_store
 from tests.faults import FaultyStore
@@ -76,8 +80,11 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
         observer = Observer()
         readiness = Readiness(store, lambda: False)
         operations = OperationsDoor(readiness, Metrics(observer, Figures(observer, None)))
-        sqs = SqsDoor(service)
-        http = HttpServer(App([sqs, RestDoor(service), operations]).handle, RandomIdentities().fresh)
+        keyring = Keyring(store, Audit())
+        gate = Gate(keyring, SystemClock(), Audit())
+        sqs = SqsDoor(service, gate)
+        app = App([sqs, StsDoor(gate), RestDoor(service, gate), operations])
+        http = HttpServer(app.handle, RandomIdentities().fresh)
         listening = socket.create_server(("127.0.0.1", 0))
         await http.listen(listening)
         port = listening.getsockname()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import sys
@@ -110,9 +111,15 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(resolved)
     problem = serving_problem(resolved.settings)
-    if problem is not None:
+    if problem is not None and not _keys_there(resolved):
         return complain("config", SettingsRefused([problem]))
     return 0
+
+
+def _keys_there(resolved: Resolved) -> bool:
+    from angelhair.cli.opening import keys_there
+
+    return asyncio.run(keys_there(resolved.settings))
 
 
 def as_json(resolved: Resolved) -> dict[str, Any]:
@@ -143,7 +150,7 @@ def _print(resolved: Resolved) -> None:
     for one in resolved.ignored:
         complain_once("angelhair config", f"ignored: {one}")
     warning = open_warning(resolved.settings)
-    if warning is not None:
+    if warning is not None and not _keys_there(resolved):
         complain_once("angelhair config", warning)
 
 

@@ -21,6 +21,7 @@ from angelhair.errors import (
     AngelhairError,
     InvalidReceipt,
     InvalidRequest,
+    NotAllowed,
     OutcomeUnknown,
     QueueExists,
     QueueNotFound,
@@ -99,6 +100,8 @@ def word_of(error: AngelhairError) -> str:
             return "invalid_receipt"
         case InvalidRequest():
             return "invalid_request"
+        case NotAllowed():
+            return "not_allowed"
         case QueueNotFound():
             return "queue_not_found"
         case QueueExists():

@@ -27,6 +27,8 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("serve", "serve queues over HTTP"),
     Command("bootstrap", "create Angelhair's tables in a Cassandra keyspace"),
+    Command("account", "make, list and delete accounts"),
+    Command("key", "make, list, disable, enable and delete access keys"),
     Command("config", "show the settings in force and where they come from"),
     Command("doctor", "check a server and its store"),
     Command("queue", "make, list, show, change, delete and purge queues"),

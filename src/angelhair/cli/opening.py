@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from angelhair import limits
+from angelhair.engine import accounts
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
+from angelhair.server.configuration import SettingsRefused, loopback_warning, open_warning, serving_problem
 from angelhair.server.installing import to_install
 from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
 
@@ -37,9 +39,35 @@ async def open_store(settings: Settings, tell: Tell = silence) -> Store:
 
 
 async def prepare(settings: Settings, tell: Tell = silence) -> None:
-    """Opens the store and closes it again: whatever has to be created is, once, before several processes start."""
+    """Opens the store and closes it again: whatever has to be created is, once, before several processes start; and
+    what may not be served without access keys is refused, by `SettingsRefused`."""
     store = await open_store(settings, tell)
-    await store.close()
+    try:
+        has_keys = bool((await accounts.read_keys(store)).keys)
+    finally:
+        await store.close()
+    if has_keys:
+        return
+    problem = serving_problem(settings)
+    if problem is not None:
+        raise SettingsRefused([problem])
+    warning = open_warning(settings) or loopback_warning(settings)
+    if warning is not None:
+        tell(warning)
+
+
+async def keys_there(settings: Settings) -> bool:
+    """Whether the store has access keys. Creates none: what is not there, or cannot be opened, has none."""
+    if not settings.on_cassandra and not database_path(settings).exists():
+        return False
+    try:
+        store = await open_store(settings)
+    except AngelhairError:
+        return False
+    try:
+        return bool((await accounts.read_keys(store)).keys)
+    finally:
+        await store.close()
 
 
 def describe_store(settings: Settings) -> str:

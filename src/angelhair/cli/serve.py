@@ -11,7 +11,7 @@ from angelhair.cli.config import add_settings_flags, complain, read_settings
 from angelhair.cli.output import on_terminal
 from angelhair.cli.parsers import add_command
 from angelhair.errors import AngelhairError
-from angelhair.server.configuration import SettingsRefused, open_warning, serving_problem
+from angelhair.server.configuration import SettingsRefused
 from angelhair.server.installing import to_install
 from angelhair.settings import Settings
 
@@ -34,10 +34,11 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands, "serve", "serve queues over HTTP",
         "Serves queues over HTTP: from an embedded file under --data, or from Cassandra with --contact-points. Says "
-        "one line when it is ready, and on a terminal what to try. SIGTERM or Ctrl-C lets requests under way finish.",
+        "one line when it is ready, and on a terminal what to try. SIGTERM or Ctrl-C lets requests under way finish. "
+        "Other addresses than the loopback need access keys (`angelhair key create`), or --open.",
         """
         angelhair serve --port 9324 --data ./angelhair-data
-        angelhair serve --contact-points 10.0.0.1,10.0.0.2 --keyspace queues --host 0.0.0.0 --open""",
+        angelhair serve --contact-points 10.0.0.1,10.0.0.2 --keyspace queues --host 0.0.0.0""",
         run,
     )
     parser.add_argument("--hints", action="store_true", help="say what to try, also where the output is no terminal")
@@ -46,16 +47,9 @@ def add_to(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        settings = read_settings(arguments).settings
-        problem = serving_problem(settings)
-        if problem is not None:
-            raise SettingsRefused([problem])
+        return _serve(read_settings(arguments).settings, arguments.hints)
     except SettingsRefused as refused:
         return complain("serve", refused)
-    warning = open_warning(settings)
-    if warning is not None:
-        _say(warning)
-    return _serve(settings, arguments.hints)
 
 
 def _serve(settings: Settings, hints: bool) -> int:
@@ -91,6 +85,8 @@ def _serve(settings: Settings, hints: bool) -> int:
             return processes.run_many(settings, prepared, lambda: open_store(settings), listening, ready)
         prepared()
         serving.run(settings, lambda: open_store(settings), listening, ready)
+    except SettingsRefused:
+        raise
     except (AngelhairError, serving.CannotListen) as error:
         _say(str(error))
         return CANNOT_SERVE

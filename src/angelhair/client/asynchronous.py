@@ -59,9 +59,11 @@ class AsyncClient:
         retry: Retry | None = Retry(),  # noqa: B008 - a value that never changes
         headers: Mapping[str, str] | None = None,
         verify: ssl.SSLContext | bool = True,
+        key_id: str | None = None,
+        secret: str | None = None,
     ) -> None:
         """As `Client`."""
-        self._address = Address(url, headers, verify)
+        self._address = Address(url, headers, verify, key_id, secret)
         self._manner = Manner(timeout, retry)
         self._sender = AsyncSender(self._address)
 

@@ -54,9 +54,13 @@ class Client:
         retry: Retry | None = Retry(),  # noqa: B008 - a value that never changes
         headers: Mapping[str, str] | None = None,
         verify: ssl.SSLContext | bool = True,
+        key_id: str | None = None,
+        secret: str | None = None,
     ) -> None:
-        """`retry`: None sends every request once. `verify`: an ssl.SSLContext that knows the server's certificate."""
-        self._address = Address(url, headers, verify)
+        """`retry`: None sends every request once. `verify`: an ssl.SSLContext that knows the server's certificate.
+        `key_id` and `secret`: an access key; by default that of ANGELHAIR_KEY_ID and ANGELHAIR_SECRET, if they are
+        set."""
+        self._address = Address(url, headers, verify, key_id, secret)
         self._manner = Manner(timeout, retry)
         self._sender = Sender(self._address)
 

@@ -12,6 +12,7 @@ from angelhair.errors import (
     InvalidReceipt,
     InvalidRequest,
     MessageGone,
+    NotAllowed,
     OutcomeUnknown,
     QueueExists,
     QueueNotFound,
@@ -47,6 +48,8 @@ def from_code(
     # Our errors put what they are about before their message, and so did the server's: once is enough.
     bare = message.removeprefix(f"{field}: ")
     match code:
+        case "unauthorized" | "forbidden":
+            return NotAllowed(message)
         case "queue_not_found":
             return _in_its_words(QueueNotFound("", queue), message)
         case "queue_exists":

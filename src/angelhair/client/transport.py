@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +16,9 @@ from angelhair.errors import InvalidRequest
 DEFAULT_URL = "http://127.0.0.1:9324"
 """Where `angelhair serve` listens unless told otherwise."""
 
+KEY_ID_VARIABLE, SECRET_VARIABLE = "ANGELHAIR_KEY_ID", "ANGELHAIR_SECRET"
+"""Where an access key is looked for that nobody has named."""
+
 NOTHING_SENT = (
     httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol,
 )
@@ -27,7 +31,10 @@ TRUST_HINT = "; name the authority to trust, by SSL_CERT_FILE, the command's --c
 class Address:
     """Where the server is and how to get there: all that it takes to make another connection like this one."""
 
-    def __init__(self, url: str, headers: Mapping[str, str] | None, verify: ssl.SSLContext | bool) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str] | None, verify: ssl.SSLContext | bool, key_id: str | None = None,
+        secret: str | None = None,
+    ) -> None:
         try:
             parsed = httpx.URL(url)
         except (httpx.InvalidURL, TypeError) as error:
@@ -36,6 +43,7 @@ class Address:
             # Later it would look like a server that is away, and be tried again and again.
             raise InvalidRequest("url", f"{url!r} is not an address such as {DEFAULT_URL}")
         self._url = parsed
+        self._auth = _access_key(key_id, secret)
         self._headers = {"user-agent": "angelhair-python", **(headers or {})}
         # Reading certificates takes longer than a hundred requests: once for all connections.
         self._tls = verify if isinstance(verify, ssl.SSLContext) else httpx.create_ssl_context(verify)
@@ -45,11 +53,21 @@ class Address:
         return {
             "base_url": self._url,
             "headers": self._headers,
+            **({} if self._auth is None else {"auth": self._auth}),
             "verify": self._tls,
             "limits": httpx.Limits(
                 max_connections=1, max_keepalive_connections=1, keepalive_expiry=limits.CLIENT_IDLE_SECONDS
             ),
         }
+
+
+def _access_key(key_id: str | None, secret: str | None) -> httpx.BasicAuth | None:
+    """What was said, or else the environment's; None when neither has a key."""
+    if (key_id is None) is not (secret is None):
+        raise InvalidRequest("secret" if secret is None else "key_id", "is missing; an access key has both")
+    if key_id is None or secret is None:
+        key_id, secret = os.environ.get(KEY_ID_VARIABLE), os.environ.get(SECRET_VARIABLE)
+    return httpx.BasicAuth(key_id, secret) if key_id and secret else None
 
 
 def arguments(step: Send) -> dict[str, Any]:

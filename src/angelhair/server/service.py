@@ -19,8 +19,13 @@ from angelhair.server.workers import Workers
 from angelhair.settings import ACCOUNT
 
 
+def label(account: str, name: str) -> str:
+    """What a queue is called in metrics: as the default account's always were, by name alone. No name has a slash."""
+    return name if account == ACCOUNT else f"{account}/{name}"
+
+
 class Listener(Protocol):
-    """Hears of what a service does."""
+    """Hears of what a service does. Queues have the names that `label` gives them."""
 
     def put(self, queue: str, count: int) -> None: ...
 
@@ -86,26 +91,26 @@ class Service:
         self, account: str, name: str, settings: QueueSettings, notes: Mapping[str, Any] = NO_NOTES
     ) -> tuple[Queue, bool]:
         made = await self.engine.create_queue(account, name, settings, notes)
-        self.workers.start([name])
+        self.workers.start([name], account)
         return made
 
     async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
         changed = await self.engine.change_queue(account, name, changes)
-        self.workers.wake(name)
+        self.workers.wake(name, account)
         return changed
 
     async def rewrite_queue(self, account: str, name: str, rewrite: Rewrite) -> Queue:
         changed = await self.engine.rewrite_queue(account, name, rewrite)
-        self.workers.wake(name)
+        self.workers.wake(name, account)
         return changed
 
     async def delete_queue(self, account: str, name: str) -> None:
         await self.engine.delete_queue(account, name)
-        self._listener.forget_queue(name)
+        self._listener.forget_queue(label(account, name))
 
     async def purge(self, account: str, name: str) -> None:
         await self.engine.purge(account, name)
-        self.workers.wake(name)
+        self.workers.wake(name, account)
 
     async def redrive(self, account: str, name: str, destination: str | None, most: int) -> int:
         moved = await self.engine.redrive(account, name, destination, most)
@@ -121,7 +126,7 @@ class Service:
     async def put(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         outcomes = await self.batching.put(account, name, messages)
         confirmed = sum([isinstance(outcome, MessageId) for outcome in outcomes])
-        self._listener.put(name, confirmed)
+        self._listener.put(label(account, name), confirmed)
         self._something_visible(account, name, confirmed)
         return outcomes
 
@@ -131,8 +136,8 @@ class Service:
         """`patience` lets the caller end the waiting sooner."""
         found = await self.polling.receive(account, name, ask, wait_seconds, patience)
         if found:
-            self._listener.received(name, found)
-            self.workers.wake(name)
+            self._listener.received(label(account, name), found)
+            self.workers.wake(name, account)
         return found
 
     async def ack(
@@ -142,8 +147,8 @@ class Service:
         outcomes = await self.batching.ack(account, name, receipts, in_flight)
         acked = outcomes.count(None)
         refused = 0 if acked == len(outcomes) else sum(isinstance(outcome, RequestError) for outcome in outcomes)
-        self._listener.acked(name, acked, refused)
-        self.workers.wake(name)
+        self._listener.acked(label(account, name), acked, refused)
+        self.workers.wake(name, account)
         return outcomes
 
     async def change(self, account: str, name: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
@@ -152,11 +157,11 @@ class Service:
         released = sum(
             outcome is None and change.visibility_ms == 0 for outcome, change in zip(outcomes, changes, strict=True)
         )
-        self._listener.changed(name, sum(outcome is None for outcome in outcomes))
+        self._listener.changed(label(account, name), sum(outcome is None for outcome in outcomes))
         self._something_visible(account, name, released)
         return outcomes
 
     def _something_visible(self, account: str, name: str, messages: int) -> None:
         if messages:
             self.polling.wake(account, name, messages)
-            self.workers.wake(name)
+            self.workers.wake(name, account)

@@ -18,15 +18,20 @@ from angelhair.clock import SystemClock
 from angelhair.engine.store import Store
 from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
+from angelhair.server.audit import Audit
+from angelhair.server.configuration import SettingsRefused, serving_problem
+from angelhair.server.gate import Gate
 from angelhair.server.http import HttpServer
+from angelhair.server.keyring import Keyring
 from angelhair.server.observing.logs import Logs
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing
 from angelhair.server.rest.door import RestDoor
-from angelhair.server.service import Service
+from angelhair.server.service import Service, label
 from angelhair.server.sqs.door import SqsDoor
+from angelhair.server.sts.door import StsDoor
 from angelhair.server.tls import tls_context
-from angelhair.settings import ACCOUNT, Settings
+from angelhair.settings import Settings
 
 OpenStore = Callable[[], Awaitable[Store]]
 
@@ -79,11 +84,20 @@ async def serve(
     store = observing.store(await open_store(), clock)
     engine = MeasuredEngine(store, identities, clock, observing.observer)
     service = Service(store, identities, clock, engine, observing.observer)
-    sqs = SqsDoor(service)
-    app = App([sqs, RestDoor(service), observing.door(store)])
+    audit = Audit()
+    keyring = Keyring(store, audit)
+    gate = Gate(keyring, clock, audit)
+    sqs = SqsDoor(service, gate)
+    app = App([sqs, StsDoor(gate), RestDoor(service, gate), observing.door(store)])
     http = HttpServer(observing.handler(app.handle), identities.fresh, observing.refused)
-    observing.watch(http, service.polling, service.workers, engine, ACCOUNT, lines)
+    observing.watch(http, service.polling, service.workers, engine, label, lines)
     try:
+        await keyring.load()
+        problem = serving_problem(settings)
+        if problem is not None and not keyring.enforced:
+            # Looked at before; the last key may have gone since.
+            raise SettingsRefused([problem])
+        keyring.start()
         service.start()
         sqs.start()
         await observing.start()
@@ -95,6 +109,7 @@ async def serve(
         service.polling.stop()
         await http.stop(settings.stop_grace_seconds)
         await observing.stop()
+        await keyring.stop()
         await sqs.stop()
         await service.stop()
 

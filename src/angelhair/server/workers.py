@@ -16,39 +16,46 @@ from angelhair.errors import QueueNotFound, StoreError
 _log = logging.getLogger(__name__)
 
 
+Place = tuple[str, str]
+"""A queue: its account, and its name."""
+
+
 class Workers:
-    """One task per queue, each stepping at its own pace; one that finds the queues; one that buries deleted ones."""
+    """One task per queue, each stepping at its own pace; one that finds the queues; one that buries deleted ones.
+
+    `account` is whose queues are meant where nobody says."""
 
     def __init__(self, engine: Engine, account: str) -> None:
         self._engine = engine
         self._account = account
-        self._queues: dict[str, _Pace] = {}
+        self._queues: dict[Place, _Pace] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns = asyncio.Semaphore(limits.STEPS_AT_ONCE)
         self.steps = 0
 
-    def start(self, queues: Iterable[str]) -> None:
+    def start(self, names: Iterable[str], account: str | None = None) -> None:
         """Works on these queues, until they are deleted; and buries what deleted ones held."""
-        for queue in queues:
+        for name in names:
+            queue = (account or self._account, name)
             if queue not in self._queues:
                 self._queues[queue] = _Pace()
-                self._spawn(self._work(queue), f"worker of {queue}")
+                self._spawn(self._work(queue), f"worker of {'/'.join(queue)}")
         if not any(task.get_name() == "gravedigger" for task in self._tasks):
             self._spawn(self._bury(), "gravedigger")
 
     def discover(self) -> None:
-        """Works on every queue of the account, also those that other servers will make."""
+        """Works on every queue of every account, also those that other servers will make."""
         self.start(())
         self._spawn(self._discover(), "discovery")
 
-    def wake(self, queue: str) -> None:
+    def wake(self, name: str, account: str | None = None) -> None:
         """Something happens in this queue: its background work keeps pace."""
-        pace = self._queues.get(queue)
+        pace = self._queues.get((account or self._account, name))
         if pace is not None:
             pace.hurry()
 
     @property
-    def queues(self) -> list[str]:
+    def queues(self) -> list[Place]:
         return list(self._queues)
 
     async def stop(self) -> None:
@@ -66,7 +73,7 @@ class Workers:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _work(self, queue: str) -> None:
+    async def _work(self, queue: Place) -> None:
         pace = self._queues[queue]
         try:
             while True:
@@ -79,33 +86,37 @@ class Workers:
             if self._queues.get(queue) is pace:
                 del self._queues[queue]
 
-    async def _step(self, queue: str) -> int | None:
+    async def _step(self, queue: Place) -> int | None:
         """In how long to come back; None when the queue is gone. The discovery finds it if it is made again."""
         self.steps += 1
         try:
-            return await self._engine.step(self._account, queue)
+            return await self._engine.step(*queue)
         except QueueNotFound:
             return None
         except StoreError as error:
-            _log.warning("background work on %s waits for the store: %s", queue, error)
+            _log.warning("background work on %s waits for the store: %s", queue[1], error)
         except Exception:  # noqa: BLE001 - see below
             # A queue whose repair has stopped loses its promises one by one: better a noisy log than a dead task.
-            _log.exception("background work on %s met an error that it does not know; it goes on", queue)
+            _log.exception("background work on %s met an error that it does not know; it goes on", queue[1])
         return limits.STEP_MS
 
     async def _discover(self) -> None:
         while True:
             try:
-                after, more = None, True
-                while more:
-                    names, more = await self._engine.list_queues(self._account, after=after)
-                    self.start(names)
-                    after = names[-1] if names else None
+                for account in {self._account, *await self._engine.list_accounts()}:
+                    await self._discover_in(account)
             except StoreError as error:
                 _log.warning("looking for queues waits for the store: %s", error)
             except Exception:  # noqa: BLE001 - as above
                 _log.exception("looking for queues met an error that it does not know; it goes on")
             await asyncio.sleep(limits.DISCOVERY_SECONDS)
+
+    async def _discover_in(self, account: str) -> None:
+        after, more = None, True
+        while more:
+            names, more = await self._engine.list_queues(account, after=after)
+            self.start(names, account)
+            after = names[-1] if names else None
 
     async def _bury(self) -> None:
         while True:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 import pytest
@@ -286,7 +286,11 @@ def test_a_queue_that_nobody_archives_is_said(
 
 
 def _depths(server: Watched, *queues: str) -> Depths:
-    return Depths(server.engine, "me", lambda: queues, server.observer)
+    return _depths_of(server, lambda: queues)
+
+
+def _depths_of(server: Watched, names: Callable[[], Iterable[str]]) -> Depths:
+    return Depths(server.engine, lambda _, name: name, lambda: [("me", name) for name in names()], server.observer)
 
 
 def test_a_deep_queue_costs_a_bounded_number_of_reads_and_says_that_it_estimates() -> None:
@@ -312,7 +316,7 @@ def test_rounds_pass_every_queue_rest_and_forget_what_is_deleted() -> None:
         for name in names:
             await server.engine.create_queue("me", name, QueueSettings())
             await server.engine.step("me", name)
-        depths = Depths(server.engine, "me", lambda: names, server.observer)
+        depths = _depths_of(server, lambda: names)
         rests = [await depths.step() for _ in names]
         assert [server.value("angelhair_queue_depth", name, "visible") for name in names] == [0, 0, 0]
         assert min(rests) >= limits.DEPTH_REST_SECONDS
@@ -337,7 +341,7 @@ def test_what_others_deleted_makes_room() -> None:
         for name in ("a", "b"):
             await server.engine.create_queue("me", name, QueueSettings())
             server.observer.put(name, 1)
-        depths = Depths(server.engine, "me", lambda: names, server.observer)
+        depths = _depths_of(server, lambda: names)
         await depths.step()
         assert server.observer.queues == {"a", "b"}, "it may be too new to be known"
         await depths.step()

@@ -19,6 +19,7 @@ from angelhair.model import Ask, NewMessage, QueueSettings
 from angelhair.server.observing.metrics import Figures
 from angelhair.server.observing.observer import Observer
 from angelhair.server.observing.operations import Observing
+from angelhair.server.service import label
 from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
 from angelhair.stores.sqlite import open_store
 from tests.queues import Identities
@@ -62,7 +63,7 @@ def names() -> set[str]:
             stopping, connections, waiting, steps, left_out = False, 0, 0, 0, 0
             queues: tuple[str, ...] = ()
 
-        observing.watch(Parts(), Parts(), Parts(), None, "me", Parts())  # type: ignore[arg-type]
+        observing.watch(Parts(), Parts(), Parts(), None, label, Parts())  # type: ignore[arg-type]
         return observing.observer
 
     found = set()

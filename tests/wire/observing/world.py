@@ -136,7 +136,7 @@ async def serving(
 
     numbers = itertools.count(1)
     http = HttpServer(observing.handler(handle), lambda: f"request-{next(numbers)}", observing.refused)
-    observing.watch(http, polling, workers, engine, ACCOUNT, logs)
+    observing.watch(http, polling, workers, engine, lambda _, name: name, logs)
     for name, wanted in (queues or {}).items():
         await engine.create_queue(ACCOUNT, name, wanted)
     listening = socket.socket()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from angelhair import limits
 from angelhair.server.auth import AccessKey, Refused, SigningKeys, allowed, new_id, new_secret
-from angelhair.server.auth.access_keys import matches
+from angelhair.server.auth.wildcards import matches
 from tests.wire.signing.signers import ALICE, by_botocore, verified
 
 

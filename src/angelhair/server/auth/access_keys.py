@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from angelhair.server.auth.wildcards import matches
+
 PREFIX = "AHKI"
 """Tells our ids from Amazon's, which have the same length: who finds one in a log knows where it belongs."""
 
@@ -49,28 +51,6 @@ def allowed(key: AccessKey, action: str, queue: str | None) -> bool:
     if queue is None:
         return EVERYTHING in key.queues
     return any(matches(pattern, queue) for pattern in key.queues)
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Letter for letter, with `*` for any text or none.
-
-    Takes each piece at the first place where it fits, which is as good as any later one: no pattern can make it slow,
-    as it could a regular expression.
-    """
-    first, *rest = pattern.split("*")
-    if not rest:
-        return name == pattern
-    *middle, last = rest
-    end = len(name) - len(last)
-    position = len(first)
-    if end < position or not name.startswith(first) or not name.endswith(last):
-        return False
-    for piece in middle:
-        found = name.find(piece, position, end)
-        if found < 0:
-            return False
-        position = found + len(piece)
-    return True
 
 
 def new_id(random_bytes: Callable[[int], bytes]) -> str:

@@ -23,20 +23,27 @@ def problems_together(values: Mapping[str, Any], origins: Mapping[str, Origin]) 
 
 
 def serving_problem(settings: Settings) -> str | None:
-    """What keeps these settings from being served."""
+    """What keeps these settings from being served, unless the store has access keys."""
     if settings.open or is_loopback(settings.host):
         return None
     return (
-        f"without access keys only the loopback address is served, and {settings.host} is not one; "
-        "start with --open to serve everybody who can reach this machine"
+        f"without access keys only the loopback address is served, and {settings.host} is not one; make one with "
+        "`angelhair key create`, or start with --open to serve everybody who can reach this machine"
     )
 
 
 def open_warning(settings: Settings) -> str | None:
-    """What is said loudly at the start."""
+    """What is said loudly at the start, unless the store has access keys."""
     if not settings.open or is_loopback(settings.host):
         return None
     return (
         f"OPEN: no access keys, and {settings.host} is not the loopback address: "
         "EVERYBODY WHO CAN REACH THIS PORT MAY READ, WRITE AND DELETE EVERYTHING"
     )
+
+
+def loopback_warning(settings: Settings) -> str | None:
+    """The same for this machine only, which is how one develops."""
+    if not is_loopback(settings.host):
+        return None
+    return "FOR DEVELOPMENT: no access keys, so any signature passes, and everybody on this machine may do everything"

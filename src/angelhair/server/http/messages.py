@@ -9,6 +9,8 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from angelhair.settings import ACCOUNT
+
 JSON = "application/json"
 
 
@@ -32,6 +34,10 @@ class Request:
     """The template of the path, once a door has recognised it: what metrics, logs and traces call this request."""
     queue: str | None = None
     """The queue that it is about, once a door knows."""
+    account: str = ACCOUNT
+    """Whose key it was signed with; the default one where nobody signs."""
+    key: str | None = None
+    """The id of that key."""
     client_left: bool = False
     """The client has closed its side. It may still read its answer, or be gone: what is not begun is better left."""
     on_leave: Callable[[], None] | None = None

@@ -16,22 +16,24 @@ from angelhair.engine.counts import Stats
 from angelhair.errors import QueueNotFound, StoreError
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.observer import Observer
+from angelhair.server.workers import Place
 
 _log = logging.getLogger(__name__)
 
 
 class Depths:
-    """To be made inside a running loop. `queues` says which queues there are."""
+    """To be made inside a running loop. `queues` says which queues there are, `label` what the observer calls one."""
 
     def __init__(
-        self, engine: MeasuredEngine, account: str, queues: Callable[[], Iterable[str]], observer: Observer
+        self, engine: MeasuredEngine, label: Callable[[str, str], str], queues: Callable[[], Iterable[Place]],
+        observer: Observer,
     ) -> None:
         self._engine = engine
-        self._account = account
+        self._label = label
         self._queues = queues
         self._observer = observer
         self._loop = asyncio.get_running_loop()
-        self._round: list[str] = []
+        self._round: list[tuple[str, Place]] = []
         self._round_begun = 0.0
         self._known: set[str] = set()
         self._archived: dict[str, tuple[int, float]] = {}
@@ -55,7 +57,7 @@ class Depths:
         if not self._round:
             return limits.DEPTH_ROUND_SECONDS
         begun = self._loop.time()
-        await self._look(self._round.pop())
+        await self._look(*self._round.pop())
         now = self._loop.time()
         rest = max(limits.DEPTH_REST_SECONDS, (now - begun) * limits.DEPTH_REST)
         if not self._round:
@@ -64,7 +66,8 @@ class Depths:
 
     def _begin_round(self) -> None:
         self._round_begun = self._loop.time()
-        names = sorted(self._queues())
+        named = sorted((self._label(*queue), queue) for queue in self._queues())
+        names = [name for name, _ in named]
         for gone in self._known.difference(names):
             self._forget(gone)
         # Deleted through another server, or by another process of this one. Twice in a row: a new queue may be used
@@ -73,14 +76,14 @@ class Depths:
         for gone in missing & self._missing:
             self._observer.forget_queue(gone)
         self._missing = missing
-        self._round = names[::-1]
+        self._round = named[::-1]
 
-    async def _look(self, name: str) -> None:
+    async def _look(self, name: str, queue: Place) -> None:
         stats = None
         if name not in self._known and len(self._known) >= limits.METRICS_QUEUES:
             return
         try:
-            stats = await self._engine.depth(self._account, name)
+            stats = await self._engine.depth(*queue)
         except QueueNotFound:
             pass
         except StoreError as error:

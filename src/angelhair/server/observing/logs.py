@@ -191,11 +191,12 @@ class _PatientListener(QueueListener):
 
 def access(request: Request, status: int, seconds: float, log: Callable[..., None] = _access.info) -> None:
     """One line per request, for those who want it. The path has receipts in it; the route has not."""
+    known = {} if request.key is None else {"account": request.account, "key": request.key}
     log(
         "%s %s %d", request.method, request.route or "(no route)", status,
         extra={
             "method": request.method, "route": request.route, "queue": request.queue, "status": status,
-            "milliseconds": round(seconds * 1000, 3), "peer": request.peer, "body_bytes": len(request.body),
+            "milliseconds": round(seconds * 1000, 3), "peer": request.peer, "body_bytes": len(request.body), **known,
         },
     )
 

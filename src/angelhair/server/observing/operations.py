@@ -21,6 +21,7 @@ from angelhair.server.observing.metrics import Figures, Metrics
 from angelhair.server.observing.observer import Observer
 from angelhair.server.observing.siblings import Siblings
 from angelhair.server.observing.traces import Traces
+from angelhair.server.workers import Place
 from angelhair.settings import Settings
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -47,7 +48,7 @@ class Background(Protocol):
     steps: int
 
     @property
-    def queues(self) -> list[str]: ...
+    def queues(self) -> list[Place]: ...
 
 
 class Observing:
@@ -111,9 +112,10 @@ class Observing:
         self.observer.refused(response.status)
 
     def watch(
-        self, http: Http, waiting: Waiting, background: Background, engine: MeasuredEngine, account: str,
-        lines: logs.Logs | None = None,
+        self, http: Http, waiting: Waiting, background: Background, engine: MeasuredEngine,
+        label: Callable[[str, str], str], lines: logs.Logs | None = None,
     ) -> None:
+        """`label`: what the observer calls a queue of an account."""
         observer = self.observer
         observer.watch_level("angelhair_http_connections", "Open connections.", lambda: http.connections)
         observer.watch_level("angelhair_receives_waiting", "Receives that wait for a message.", lambda: waiting.waiting)
@@ -125,7 +127,7 @@ class Observing:
         if lines is not None:
             observer.watch_count(
                 "angelhair_log_lines_left_out", "Log lines for which there was no room.", lambda: lines.left_out)
-        self._depths = Depths(engine, account, lambda: background.queues, observer)
+        self._depths = Depths(engine, label, lambda: background.queues, observer)
 
     async def start(self) -> None:
         if self._siblings is not None:

@@ -77,6 +77,8 @@ class Traces:
         if request.queue is not None:
             span.set_attribute("messaging.system", "angelhair")
             span.set_attribute("messaging.destination.name", request.queue)
+        if request.key is not None:
+            span.set_attribute("angelhair.account", request.account)
         if status >= 500:
             span.set_status(self._error)
         span.end()

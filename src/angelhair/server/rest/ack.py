@@ -15,7 +15,6 @@ from angelhair.server.rest.errors import invalid, judge, raise_if_all_failed
 from angelhair.server.rest.queues import NO_CONTENT
 from angelhair.server.rest.times import in_ms
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 _acks_decoder = msgspec.json.Decoder(shapes.Acks)
 _change_decoder = msgspec.json.Decoder(shapes.MessageChange)
@@ -23,7 +22,7 @@ _change_decoder = msgspec.json.Decoder(shapes.MessageChange)
 
 async def ack_message(service: Service, request: Request, queue: str, receipt: str) -> Response:
     query.read(request.query, query.NONE)
-    (outcome,) = await service.ack(ACCOUNT, queue, (receipt,))
+    (outcome,) = await service.ack(request.account, queue, (receipt,))
     # A message that is gone was settled, perhaps by an earlier try with this very receipt: what was asked for is so.
     if outcome is not None and not isinstance(outcome, MessageGone):
         raise outcome
@@ -33,7 +32,7 @@ async def ack_message(service: Service, request: Request, queue: str, receipt: s
 async def ack_messages(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     receipts = decode(request, _acks_decoder).receipts
-    outcomes = await service.ack(ACCOUNT, queue, receipts)
+    outcomes = await service.ack(request.account, queue, receipts)
     raise_if_all_failed(outcomes)
     failed = []
     for receipt, outcome in zip(receipts, outcomes, strict=True):
@@ -50,7 +49,7 @@ async def change_message(service: Service, request: Request, queue: str, receipt
     visibility_ms = None if wanted.visibility is UNSET else in_ms(wanted.visibility)
     if body is None and visibility_ms is None:
         raise invalid("body", "nothing is to change: visibility, body or body_base64 must be given")
-    (outcome,) = await service.change(ACCOUNT, queue, (WantedChange(receipt, visibility_ms, body),))
+    (outcome,) = await service.change(request.account, queue, (WantedChange(receipt, visibility_ms, body),))
     if outcome is not None:
         raise outcome
     return NO_CONTENT

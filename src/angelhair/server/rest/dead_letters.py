@@ -12,7 +12,6 @@ from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.looking import seen
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 _redrive_decoder = msgspec.json.Decoder(shapes.Redrive)
 
@@ -20,10 +19,10 @@ _redrive_decoder = msgspec.json.Decoder(shapes.Redrive)
 async def peek_dead(service: Service, request: Request, queue: str, batch: str) -> Response:
     query.read(request.query, query.NONE)
     count = query.BATCH.value(batch)
-    dead_letters = (await service.engine.find_queue(ACCOUNT, queue)).settings.dead_letter_queue
+    dead_letters = (await service.engine.find_queue(request.account, queue)).settings.dead_letter_queue
     if dead_letters is None:
         raise Refusal("no_dead_letter_queue", f"queue {queue!r} has no dead-letter queue")
-    peeked = await service.engine.peek(ACCOUNT, dead_letters, count)
+    peeked = await service.engine.peek(request.account, dead_letters, count)
     return json_response(200, shapes.SeenDead(dead_letters, [seen(message) for message in peeked]), NO_STORE)
 
 
@@ -34,5 +33,5 @@ async def redrive(service: Service, request: Request, queue: str) -> Response:
         validate_name("destination", wanted.destination)
         if wanted.destination == queue:
             raise invalid("destination", "cannot be the queue itself")
-    moved = await service.redrive(ACCOUNT, queue, wanted.destination, wanted.count)
+    moved = await service.redrive(request.account, queue, wanted.destination, wanted.count)
     return json_response(200, shapes.Moved(moved))

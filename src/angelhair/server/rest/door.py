@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from angelhair.errors import RequestError
+from angelhair.server.audit import DONE
+from angelhair.server.auth.actions import ADMINISTRATIVE
+from angelhair.server.gate import Gate, policy_of
 from angelhair.server.http.messages import Request, Response, error_response
-from angelhair.server.rest.errors import REFUSED, response_to
+from angelhair.server.rest.errors import REFUSED, judge, response_to
 from angelhair.server.rest.route import Route
 from angelhair.server.rest.routes import ROUTES
 from angelhair.server.service import Service
 
+SERVICES = frozenset({"angelhair"})
+"""What a signature has to be for."""
+
+OF_QUEUES = "/queues/"
+
 
 class RestDoor:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, gate: Gate) -> None:
         self._service = service
+        self._gate = gate
         self._root = _tree(ROUTES)
 
     async def handle(self, request: Request) -> Response | None:
@@ -36,9 +46,42 @@ class RestDoor:
         if route is None:
             return _other_method(place, request)
         try:
+            if route.action is not None and self._gate.enforced:
+                await self._check(route, request, arguments)
+            if route.action in ADMINISTRATIVE:
+                return await self._administer(route, request, arguments)
             return await route.handler(self._service, request, *arguments)
         except REFUSED as error:
             return response_to(error, request.id)
+
+    async def _check(self, route: Route, request: Request, arguments: Sequence[str]) -> None:
+        """Who asks, and may they."""
+        action = route.action or route.name
+        caller = await self._gate.admit_plainly(request, SERVICES, action)
+        name = arguments[0] if arguments else None
+        self._gate.check_key(caller, request, action, [name])
+        if name is None or not route.template.startswith(OF_QUEUES):
+            return
+        try:
+            queue = await self._service.engine.find_queue(caller.account, name)
+        except RequestError:
+            # The handler says so.
+            queue = None
+        if route.reaches is not None and caller.key is not None and caller.key.queues is not None:
+            self._gate.check_key(caller, request, action, route.reaches(request, queue))
+        if queue is not None:
+            arn = f"arn:aws:sqs:{caller.region}:{caller.account}:{name}"
+            self._gate.check_policy(caller, request, action, caller.account, arn, policy_of(queue))
+
+    async def _administer(self, route: Route, request: Request, arguments: Sequence[str]) -> Response:
+        action = route.action or route.name
+        try:
+            response = await route.handler(self._service, request, *arguments)
+        except REFUSED as error:
+            self._gate.audit.administered(request, action, judge(error).code)
+            raise
+        self._gate.audit.administered(request, action, DONE)
+        return response
 
 
 class _Place:

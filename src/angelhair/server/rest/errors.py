@@ -20,6 +20,7 @@ from angelhair.errors import (
     StoreError,
     Unavailable,
 )
+from angelhair.server.auth import Refused
 from angelhair.server.http.messages import Response, json_response
 from angelhair.server.rest.shapes import Error
 
@@ -36,6 +37,8 @@ CODES = {
     "invalid_receipt": Code(400, "the receipt is forged, damaged or another queue's"),
     "malformed_json": Code(400, "the body is not JSON"),
     "malformed_request": Code(400, "this is not HTTP/1.1 as this server understands it"),
+    "unauthorized": Code(401, "no access key is named, or its signature or secret is wrong"),
+    "forbidden": Code(403, "the access key is not for this action or this queue, or the queue's policy denies it"),
     "queue_not_found": Code(404, "there is no queue of this name"),
     "no_dead_letter_queue": Code(404, "the queue has no dead-letter queue"),
     "not_found": Code(404, "there is no such route"),
@@ -54,7 +57,13 @@ CODES = {
     "outcome_unknown": Code(504, "it may have happened, or may yet; try again under the same key, or read back"),
 }
 
+WHO = (("WWW-Authenticate", 'Basic realm="angelhair", charset="UTF-8"'),)
+"""What makes clients and browsers ask for a key."""
+
 RETRY_AFTER = (("Retry-After", str(limits.RETRY_AFTER_SECONDS)),)
+
+_HEADERS = {401: WHO, 503: RETRY_AFTER}
+_DENIED = "AccessDenied"
 
 _FIELDS = {"name": "queue"}
 """What the engine calls by another name than this door."""
@@ -87,6 +96,8 @@ def judge(error: Exception) -> Verdict:
     match error:
         case Refusal():
             return Verdict(error.code, error.message, error.field)
+        case Refused():
+            return Verdict("forbidden" if error.code == _DENIED else "unauthorized", error.message)
         case Unavailable():
             return Verdict("unavailable", str(error))
         case OutcomeUnknown():
@@ -113,7 +124,7 @@ def response_to(error: Exception, request_id: str) -> Response:
     # A field's name may be empty: JSON allows it.
     field = UNSET if verdict.field is None else verdict.field
     said = Error(verdict.code, verdict.message, request_id, field, list(verdict.differing) or UNSET)
-    return json_response(status, said, RETRY_AFTER if status == 503 else ())
+    return json_response(status, said, _HEADERS.get(status, ()))
 
 
 def raise_if_all_failed(outcomes: Sequence[T | AngelhairError]) -> None:
@@ -125,5 +136,5 @@ def raise_if_all_failed(outcomes: Sequence[T | AngelhairError]) -> None:
             raise error
 
 
-REFUSED = (Refusal, RequestError, StoreError)
-"""What a handler may raise and `judge` knows."""
+REFUSED = (Refusal, RequestError, StoreError, Refused)
+"""What a handler, or the gate before it, may raise and `judge` knows."""

@@ -10,7 +10,6 @@ from angelhair.server.rest.content import content_type_in, origin_of, text_or_by
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 BUCKETS = query.parameters(
     query.whole("lane", "Which lane; by default the first.", 0, limits.LANE_NUMBER_MAXIMUM, 0),
@@ -21,7 +20,7 @@ BUCKETS = query.parameters(
 
 async def peek(service: Service, request: Request, queue: str, batch: str) -> Response:
     query.read(request.query, query.NONE)
-    peeked = await service.engine.peek(ACCOUNT, queue, query.BATCH.value(batch))
+    peeked = await service.engine.peek(request.account, queue, query.BATCH.value(batch))
     return json_response(200, shapes.Seen([seen(message) for message in peeked]), NO_STORE)
 
 
@@ -32,7 +31,7 @@ async def show_pointers(service: Service, request: Request, queue: str) -> Respo
             lane, marks.next_id, marks.reader, marks.final, marks.settled, marks.repair, marks.floor, marks.dropped,
             marks.purged, marks.archived,
         )
-        for lane, marks in sorted((await service.engine.marks(ACCOUNT, queue)).items())
+        for lane, marks in sorted((await service.engine.marks(request.account, queue)).items())
     ]
     return json_response(200, shapes.Pointers(lanes), NO_STORE)
 
@@ -41,9 +40,9 @@ async def show_buckets(service: Service, request: Request, queue: str) -> Respon
     given = query.read(request.query, BUCKETS)
     lane = given.get("lane")
     if lane is None:
-        lane = min((await service.engine.find_queue(ACCOUNT, queue)).lanes)
+        lane = min((await service.engine.find_queue(request.account, queue)).lanes)
     buckets = await service.engine.buckets(
-        ACCOUNT, queue, lane, given.get("first"), given.get("count", limits.STATS_BUCKETS)
+        request.account, queue, lane, given.get("first"), given.get("count", limits.STATS_BUCKETS)
     )
     return json_response(200, shapes.Buckets(lane, [shapes.Bucket(*bucket) for bucket in buckets]), NO_STORE)
 

@@ -25,6 +25,18 @@ BASE64_PATTERN = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)
 REQUEST_ID = "000000d7a3f18c2e5b9d04617f2ce8a1"
 """An example of one."""
 
+SECURITY = {
+    "key": {
+        "type": "http", "scheme": "basic",
+        "description": "An access key: its id is the user, its secret the password.",
+    },
+    "signature": {
+        "type": "apiKey", "in": "header", "name": "Authorization",
+        "description": "An access key too, which signs: AWS Signature Version 4, for the service `angelhair`.",
+    },
+}
+"""Where the store has no access key, none is asked for."""
+
 GROUPS = {
     "Queues": "Making, changing and removing queues.",
     "Messages": "Putting, receiving and settling messages.",
@@ -60,9 +72,14 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
+        "security": [{}, {"key": []}, {"signature": []}],
         "tags": [{"name": name, "description": description} for name, description in GROUPS.items()],
         "paths": paths,
-        "components": {"schemas": dict(sorted(components.items())), "responses": dict(sorted(responses.items()))},
+        "components": {
+            "schemas": dict(sorted(components.items())),
+            "responses": dict(sorted(responses.items())),
+            "securitySchemes": SECURITY,
+        },
     }
 
 
@@ -80,6 +97,8 @@ def _operation(route: Route, schemas: dict[str, Any], responses: dict[str, Any])
         "responses": {str(status): _answer(answer, schemas) for status, answer in route.answers.items()}
         | _refusals(route, responses),
     }
+    if route.action is None:
+        operation["security"] = []
     if route.description:
         operation["description"] = route.description
     if route.body is not None:
@@ -153,6 +172,9 @@ def _refusal(status: int, codes: Sequence[str]) -> dict[str, Any]:
         "description": "; ".join(f"`{code}`: {CODES[code].meaning}" for code in codes) + ".",
         "content": {"application/json": {"schema": error, "examples": examples}},
     }
+    if status == 401:
+        challenge = {"description": "How to say who is asking.", "schema": {"type": "string"}}
+        refusal["headers"] = {"WWW-Authenticate": challenge}
     if status == 503:
         whole = {"type": "integer", "minimum": 0}
         refusal["headers"] = {"Retry-After": {"description": "Seconds after which to try again.", "schema": whole}}

@@ -18,17 +18,17 @@ async def _elsewhere(*_: Any) -> Response:
 OPERATORS = (
     Route(
         "GET", "/health/live", _elsewhere, "live", "Server", "Whether this process lives",
-        {200: Answer("It does.", shapes.Health, shapes.Health("live"))},
+        {200: Answer("It does.", shapes.Health, shapes.Health("live"))}, action=None,
         description="Says nothing of the store: that it is away is no reason to start a process again.",
     ),
     Route(
         "GET", "/health/ready", _elsewhere, "ready", "Server", "Whether to send requests here",
         {200: Answer("Its store answers, and it is not stopping.", shapes.Health, shapes.Health("ready"))},
-        refusals=("unavailable",),
+        refusals=("unavailable",), action=None,
     ),
     Route(
         "GET", "/metrics", _elsewhere, "metrics", "Server", "Figures for Prometheus",
         {200: Answer("All of this server's processes, in one text.", content_type=METRICS_TYPE, example="figures")},
-        description="In OpenMetrics for who asks for it by `Accept`.",
+        description="In OpenMetrics for who asks for it by `Accept`.", action=None,
     ),
 )

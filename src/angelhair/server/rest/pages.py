@@ -47,15 +47,15 @@ def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
     own = (
         Route(
             "GET", "/", about, "about", "Server", "What this is",
-            {200: Answer("Name, version, and where to go on.", shapes.About, about_example)},
+            {200: Answer("Name, version, and where to go on.", shapes.About, about_example)}, action=None,
         ),
         Route(
             "GET", "/openapi.json", show_openapi, "openapi", "Server", "This description, for programs",
-            {200: Answer("OpenAPI 3.1.", content_type="application/json", example="document")},
+            {200: Answer("OpenAPI 3.1.", content_type="application/json", example="document")}, action=None,
         ),
         Route(
             "GET", "/docs", show_docs, "docs", "Server", "This description, for people",
-            {200: Answer("A page.", content_type=HTML, example="page")},
+            {200: Answer("A page.", content_type=HTML, example="page")}, action=None,
         ),
     )
     all_routes = (*verbs, *own, *OPERATORS)

@@ -17,7 +17,6 @@ from angelhair.server.rest.errors import invalid, judge, raise_if_all_failed
 from angelhair.server.rest.patterns import DUE_PATTERN
 from angelhair.server.rest.times import in_ms
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 PARAMETERS = query.parameters(
     query.seconds(
@@ -48,7 +47,7 @@ async def put_message(service: Service, request: Request, queue: str) -> Respons
     message = NewMessage(check_size(request.body), content_type_of(request))
     if request.query:
         message = _with_parameters(message, request, service)
-    (outcome,) = await service.put(ACCOUNT, queue, (message,))
+    (outcome,) = await service.put(request.account, queue, (message,))
     if not isinstance(outcome, MessageId):
         raise outcome
     return json_response(201, shapes.Put(str(outcome), queue))
@@ -68,7 +67,7 @@ async def put_messages(service: Service, request: Request, queue: str) -> Respon
     query.read(request.query, query.NONE)
     items = decode(request, _items_decoder)
     messages = [_message(item, index, service) for index, item in enumerate(items)]
-    outcomes = await service.put(ACCOUNT, queue, messages)
+    outcomes = await service.put(request.account, queue, messages)
     ids = [shapes.PutId(str(outcome)) for outcome in outcomes if isinstance(outcome, MessageId)]
     if len(ids) == len(outcomes):
         return json_response(201, shapes.PutAll(ids, queue))

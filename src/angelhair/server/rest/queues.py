@@ -18,7 +18,6 @@ from angelhair.server.rest.decoding import decode_object
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.times import in_ms, in_seconds, rfc3339
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 NO_CONTENT = Response(204, content_type=None)
 NO_STORE = (("Cache-Control", "no-store"),)
@@ -41,7 +40,7 @@ _change_decoder = msgspec.json.Decoder(shapes.Changes)
 async def list_queues(service: Service, request: Request) -> Response:
     given = query.read(request.query, LIST)
     names, more = await service.engine.list_queues(
-        ACCOUNT, given.get("prefix", ""), given.get("after"), given.get("limit", limits.LIST_QUEUES)
+        request.account, given.get("prefix", ""), given.get("after"), given.get("limit", limits.LIST_QUEUES)
     )
     return json_response(200, shapes.QueueList(names, names[-1] if more else None), NO_STORE)
 
@@ -49,26 +48,27 @@ async def list_queues(service: Service, request: Request) -> Response:
 async def make_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     wanted = decode_object(request, _new_decoder) if request.body else shapes.NewQueue()
-    made, is_new = await service.create_queue(ACCOUNT, queue, QueueSettings(**_given(wanted)))
+    made, is_new = await service.create_queue(request.account, queue, QueueSettings(**_given(wanted)))
     return json_response(201 if is_new else 200, await _said(service, made))
 
 
 async def show_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    found = await service.engine.find_queue(ACCOUNT, queue)
-    statistics = _statistics(await service.engine.stats(ACCOUNT, queue))
-    warnings = await _warnings(service, found.settings)
+    found = await service.engine.find_queue(request.account, queue)
+    statistics = _statistics(await service.engine.stats(request.account, queue))
+    warnings = await _warnings(service, found)
     return json_response(200, shapes.QueueShown(**_fields(found), warnings=warnings, statistics=statistics), NO_STORE)
 
 
-async def _warnings(service: Service, settings: QueueSettings) -> list[str]:
+async def _warnings(service: Service, queue: Queue) -> list[str]:
+    settings = queue.settings
     dead_letters = settings.dead_letter_queue
     if dead_letters is None:
         return [] if settings.max_deliveries is None else ["max_deliveries does nothing without a dead_letter_queue"]
     if settings.max_deliveries is None:
         return ["dead_letter_queue does nothing without max_deliveries"]
     try:
-        target = await service.engine.find_queue(ACCOUNT, dead_letters)
+        target = await service.engine.find_queue(queue.account, dead_letters)
     except QueueNotFound:
         missing = f"there is no queue {dead_letters}, the dead_letter_queue"
         return [f"{missing}: max_deliveries does nothing until it is made"]
@@ -87,22 +87,22 @@ async def change_queue(service: Service, request: Request, queue: str) -> Respon
         raise
     changes = _given(wanted)
     if changes:
-        changed = await service.change_queue(ACCOUNT, queue, changes)
+        changed = await service.change_queue(request.account, queue, changes)
     else:
         # What asks for nothing changes nothing, the time of the last change neither.
-        changed = await service.engine.find_queue(ACCOUNT, queue)
+        changed = await service.engine.find_queue(request.account, queue)
     return json_response(200, await _said(service, changed))
 
 
 async def delete_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    await service.delete_queue(ACCOUNT, queue)
+    await service.delete_queue(request.account, queue)
     return NO_CONTENT
 
 
 async def purge_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    await service.purge(ACCOUNT, queue)
+    await service.purge(request.account, queue)
     return NO_CONTENT
 
 
@@ -145,7 +145,7 @@ def _fields(queue: Queue) -> dict[str, Any]:
 
 async def _said(service: Service, queue: Queue) -> shapes.QueueSaid:
     try:
-        warnings = await _warnings(service, queue.settings)
+        warnings = await _warnings(service, queue)
     except StoreError:
         # It is made or changed by now: that the other queue cannot be looked for must not say otherwise.
         warnings = []

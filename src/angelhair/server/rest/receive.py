@@ -11,7 +11,6 @@ from angelhair.server.rest.content import content_type_in, origin_of, text_or_by
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 PARAMETERS = query.parameters(
     query.seconds(
@@ -29,7 +28,7 @@ async def receive(service: Service, request: Request, queue: str, batch: str) ->
     wait_seconds = 0 if request.client_left else given.get("wait", 0) / 1000
     patience = Patience()
     request.on_leave = patience.end
-    deliveries = await service.receive(ACCOUNT, queue, ask, wait_seconds, patience)
+    deliveries = await service.receive(request.account, queue, ask, wait_seconds, patience)
     return json_response(200, shapes.Received([_delivered(delivery) for delivery in deliveries]), NO_STORE)
 
 

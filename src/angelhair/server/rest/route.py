@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from angelhair.server.http.messages import JSON, Response
+from angelhair.engine.catalog import Queue
+from angelhair.server.http.messages import JSON, Request, Response
 from angelhair.server.rest.query import Parameter
 
 Handler = Callable[..., Awaitable[Response]]
@@ -17,6 +18,13 @@ ALWAYS = (
     "internal_error", "not_implemented", "too_many_connections",
 )
 """Codes that any request may be refused with."""
+
+
+WITH_KEYS = ("unauthorized", "forbidden")
+"""Codes that a request may be refused with where there are access keys."""
+
+Reaches = Callable[[Request, Queue | None], list[str]]
+"""Which other queues a request makes use of, that its key has to be for too."""
 
 
 class RequestBody(NamedTuple):
@@ -56,7 +64,11 @@ class Route:
     """Arguments of an example's call, without the URL."""
     safe: bool = field(default=True)
     """Whether a GET takes nothing away, so that it also answers HEAD."""
+    action: str | None = ""
+    """What an access key has to be for, by the name of SQS's action; None is open to everybody, and a route that says
+    nothing to those keys only that may do anything."""
+    reaches: Reaches | None = None
 
     @property
     def codes(self) -> list[str]:
-        return [*ALWAYS, *self.refusals]
+        return [*ALWAYS, *(() if self.action is None else WITH_KEYS), *self.refusals]

@@ -16,6 +16,7 @@ from angelhair.server.rest import (
     pages,
     put,
     queues,
+    reaching,
     receive,
     repair,
     shapes,
@@ -41,6 +42,7 @@ VERBS = (
         "GET", "/queues", queues.list_queues, "list_queues", "Queues", "List queues",
         {200: Answer("Names, in order.", shapes.QueueList, examples.QUEUE_LIST)},
         query=tuple(queues.LIST.values()), refusals=READING,
+        action="ListQueues",
     ),
     Route(
         "PUT", "/queues/{queue}", queues.make_queue, "make_queue", "Queues", "Make a queue",
@@ -52,11 +54,13 @@ VERBS = (
         path=(QUEUE,),
         body=RequestBody("The settings; an empty body takes the defaults.", shapes.NewQueue, examples.NEW_QUEUE, False),
         refusals=(*WITH_JSON, "queue_exists", *WRITING), curl="-X PUT -d '{\"visibility_timeout\": 60}'",
+        action="CreateQueue", reaches=reaching.dead_letter_queue_named,
     ),
     Route(
         "GET", "/queues/{queue}", queues.show_queue, "show_queue", "Queues", "Show a queue",
         {200: Answer("Its settings, and what it holds.", shapes.QueueShown, examples.QUEUE_SHOWN)},
         path=(QUEUE,), refusals=(*OF_A_QUEUE, *READING),
+        action="GetQueueAttributes",
     ),
     Route(
         "PATCH", "/queues/{queue}", queues.change_queue, "change_queue", "Queues", "Change a queue's settings",
@@ -64,15 +68,18 @@ VERBS = (
         description="In force here at once, on other servers within 5 seconds. `kind` and `bucket_size` cannot change.",
         path=(QUEUE,), body=RequestBody("What changes.", shapes.Changes, examples.CHANGES),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X PATCH -d '{\"max_deliveries\": 5}'",
+        action="SetQueueAttributes", reaches=reaching.dead_letter_queue_named,
     ),
     Route(
         "DELETE", "/queues/{queue}", queues.delete_queue, "delete_queue", "Queues", "Delete a queue and all it holds",
         {204: DONE}, path=(QUEUE,), refusals=(*OF_A_QUEUE, *WRITING), curl="-X DELETE",
+        action="DeleteQueue",
     ),
     Route(
         "POST", "/queues/{queue}/purge", queues.purge_queue, "purge_queue", "Queues", "Throw away all messages",
         {204: DONE}, description="All that was put before is gone, in flight or not.",
         path=(QUEUE,), refusals=(*OF_A_QUEUE, *WRITING), curl="-X POST",
+        action="PurgeQueue",
     ),
     # --- messages ---------------------------------------------------------------------------------------------------
     Route(
@@ -82,6 +89,7 @@ VERBS = (
         path=(QUEUE,), query=tuple(put.PARAMETERS.values()),
         body=RequestBody("Anything, or nothing; up to 8 MiB.", None, "hello", False),
         refusals=(*OF_A_QUEUE, *WRITING), curl="-X PUT -d 'hello'",
+        action="SendMessage",
     ),
     Route(
         "PUT", "/queues/{queue}/messages", put.put_messages, "put_messages", "Messages", "Put up to 1,000 messages",
@@ -93,6 +101,7 @@ VERBS = (
         path=(QUEUE,), body=RequestBody("The messages.", shapes.NewMessages, examples.NEW_MESSAGES),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING),
         curl="-X PUT -d '[{\"body\": \"one\"}, {\"body\": \"two\", \"delay\": 5}]'",
+        action="SendMessage",
     ),
     Route(
         "GET", "/queues/{queue}/messages/{batch}", receive.receive, "receive_messages", "Messages", "Receive messages",
@@ -104,11 +113,13 @@ VERBS = (
         },
         description="Each is invisible to others until it is acked, or its visibility is over. Does not answer HEAD.",
         path=(QUEUE, BATCH), query=tuple(receive.PARAMETERS.values()), refusals=(*OF_A_QUEUE, *WRITING), safe=False,
+        action="ReceiveMessage",
     ),
     Route(
         "DELETE", "/queues/{queue}/message/{receipt}", ack.ack_message, "ack_message", "Messages", "Ack a message",
         {204: Answer("It is settled, by this request or an earlier one with this receipt.")},
         path=(QUEUE, RECEIPT), refusals=(*WITH_A_RECEIPT, *WRITING), curl="-X DELETE",
+        action="DeleteMessage",
     ),
     Route(
         "PATCH", "/queues/{queue}/message/{receipt}", ack.change_message, "change_message", "Messages",
@@ -116,12 +127,14 @@ VERBS = (
         {204: DONE}, description="The receipt stays good.",
         path=(QUEUE, RECEIPT), body=RequestBody("What changes.", shapes.MessageChange, examples.MESSAGE_CHANGE),
         refusals=(*WITH_A_RECEIPT, *WITH_JSON, *WRITING), curl="-X PATCH -d '{\"visibility\": 120}'",
+        action="ChangeMessageVisibility",
     ),
     Route(
         "POST", "/queues/{queue}/acks", ack.ack_messages, "ack_messages", "Messages", "Ack up to 1,000 messages",
         {200: Answer("How many are settled, and what is wrong with the others.", shapes.Acked, examples.ACKED)},
         path=(QUEUE,), body=RequestBody("The receipts.", shapes.Acks, examples.ACKS),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"receipts\": [\"...\"]}'",
+        action="DeleteMessage",
     ),
     # --- looking and operating --------------------------------------------------------------------------------------
     Route(
@@ -129,12 +142,14 @@ VERBS = (
         "See messages without receiving them",
         {200: Answer("Messages that could be received now.", shapes.Seen, examples.SEEN)},
         path=(QUEUE, BATCH), refusals=(*OF_A_QUEUE, *READING),
+        action="ReceiveMessage",
     ),
     Route(
         "GET", "/queues/{queue}/dead/{batch}", dead_letters.peek_dead, "peek_dead_letters", "Operating",
         "See the dead letters of a queue",
         {200: Answer("What its dead-letter queue holds.", shapes.SeenDead, examples.SEEN_DEAD)},
         path=(QUEUE, BATCH), refusals=(*OF_A_QUEUE, "no_dead_letter_queue", *READING),
+        action="ReceiveMessage", reaches=reaching.dead_letter_queue_of,
     ),
     Route(
         "POST", "/queues/{queue}/redrive", dead_letters.redrive, "redrive_messages", "Operating",
@@ -143,16 +158,19 @@ VERBS = (
         description="Called on the queue that holds the dead letters.",
         path=(QUEUE,), body=RequestBody("Where to, and how many.", shapes.Redrive, examples.REDRIVE, False),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"destination\": null, \"count\": 100}'",
+        action="StartMessageMoveTask", reaches=reaching.destination_named,
     ),
     Route(
         "GET", "/queues/{queue}/pointers", looking.show_pointers, "show_pointers", "Operating", "Show a queue's marks",
         {200: Answer("The marks of each lane.", shapes.Pointers, examples.POINTERS)},
         path=(QUEUE,), refusals=(*OF_A_QUEUE, *READING),
+        action="GetQueueAttributes",
     ),
     Route(
         "GET", "/queues/{queue}/buckets", looking.show_buckets, "show_buckets", "Operating", "Show a queue's buckets",
         {200: Answer("Buckets of one lane, in order.", shapes.Buckets, examples.BUCKETS)},
         path=(QUEUE,), query=tuple(looking.BUCKETS.values()), refusals=(*OF_A_QUEUE, *READING),
+        action="GetQueueAttributes",
     ),
     Route(
         "POST", "/queues/{queue}/repair", repair.move_back, "move_back", "Operating", "Have buckets looked into again",
@@ -161,6 +179,7 @@ VERBS = (
         path=(QUEUE,),
         body=RequestBody("Which lane, and back to which bucket.", shapes.MoveBack, shapes.MoveBack(0, 12)),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"lane\": 0, \"bucket\": 12}'",
+        action="SetQueueAttributes",
     ),
 )
 

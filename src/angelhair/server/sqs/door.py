@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from angelhair.errors import RequestError
+from angelhair.server.audit import DONE
+from angelhair.server.auth.actions import ADMINISTRATIVE
+from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.service import Service
 from angelhair.server.sqs.actions import attributes, moving, permissions, queues, receiving, sending, settling, tagging
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.answering import answer, decode, refuse
-from angelhair.server.sqs.errors import Protocol, SqsError
+from angelhair.server.sqs.errors import AccessDenied, Protocol
 from angelhair.server.sqs.faults import REFUSED, as_sqs_error
 from angelhair.server.sqs.movers import Movers
 from angelhair.server.sqs.recognising import recognise
 from angelhair.server.sqs.shape import Shape
-from angelhair.settings import ACCOUNT, REGION
+from angelhair.server.sqs.targets import target_of
 
 ACTIONS: dict[str, Callable[[Call, Any], Awaitable[Shape]]] = {
     "AddPermission": permissions.add_permission,
@@ -44,15 +47,17 @@ ACTIONS: dict[str, Callable[[Call, Any], Awaitable[Shape]]] = {
     "UntagQueue": tagging.untag_queue,
 }
 
-_REGION = re.compile(r"/[0-9]{8}/([a-z0-9-]{1,64})/sqs/aws4_request")
+SERVICES = frozenset({"sqs"})
+"""What a signature has to be for."""
 
 
 class SqsDoor:
     """To be made inside a running loop."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, gate: Gate) -> None:
         self._service = service
-        self._movers = Movers(service, ACCOUNT)
+        self._gate = gate
+        self._movers = Movers(service)
 
     def start(self) -> None:
         """Looks after move tasks whose servers are gone."""
@@ -74,17 +79,42 @@ class SqsDoor:
             if asked is None:
                 return None
             protocol = asked.protocol
+            caller = await self._gate.admit(request, SERVICES, asked.action)
             wanted = decode(asked, request)
             request.route = f"sqs:{asked.action}"
-            call = Call(self._service, request, protocol, ACCOUNT, _region_of(request), self._movers)
-            return answer(asked, request, await ACTIONS[asked.action](call, wanted))
-        except SqsError as error:
-            return refuse(protocol, request, error)
+            call = await self._allowed(request, protocol, caller, asked.action, wanted)
+            return answer(asked, request, await self._act(call, asked.action, wanted))
         except REFUSED as error:
             return refuse(protocol, request, as_sqs_error(error))
 
+    async def _allowed(
+        self, request: Request, protocol: Protocol, caller: Caller, action: str, wanted: Any
+    ) -> Call:
+        """The call, if the caller may make it."""
+        if caller.key is None:
+            return Call(self._service, request, protocol, caller, caller.account, self._movers)
+        target = target_of(action, wanted)
+        request.queue = target.name
+        call = Call(self._service, request, protocol, caller, target.owner or caller.account, self._movers)
+        self._gate.check_key(caller, request, action, target.names)
+        if target.name is not None:
+            try:
+                policy = policy_of(await self._service.engine.find_queue(call.account, target.name))
+            except RequestError:
+                # Of one's own account the action says that there is none; of another, nobody is told.
+                policy = None
+            self._gate.check_policy(caller, request, action, call.account, call.arn_of(target.name), policy)
+        elif call.account != caller.account:
+            raise AccessDenied
+        return call
 
-def _region_of(request: Request) -> str:
-    """Where the client thinks that we are: it says so in its signature."""
-    found = _REGION.search(request.headers.get("authorization") or request.query)
-    return REGION if found is None else found[1]
+    async def _act(self, call: Call, action: str, wanted: Any) -> Shape:
+        if action not in ADMINISTRATIVE:
+            return await ACTIONS[action](call, wanted)
+        try:
+            result = await ACTIONS[action](call, wanted)
+        except REFUSED as error:
+            self._gate.audit.administered(call.request, action, as_sqs_error(error).code)
+            raise
+        self._gate.audit.administered(call.request, action, DONE)
+        return result

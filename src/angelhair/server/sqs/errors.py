@@ -295,6 +295,15 @@ class SignatureDoesNotMatch(CommonError):
     )
 
 
+class IncompleteSignature(CommonError):
+    shape = "IncompleteSignatureException"
+    code = "IncompleteSignature"
+
+
+class InvalidQueryParameter(CommonError):
+    """The query of a signed request could be read in two ways."""
+
+
 class MissingAuthenticationToken(CommonError):
     shape = "MissingAuthenticationTokenException"
     code = "MissingAuthenticationToken"

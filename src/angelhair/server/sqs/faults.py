@@ -1,4 +1,4 @@
-"""The engine's errors in the words of SQS."""
+"""The errors of the engine and of the gate, in the words of SQS."""
 
 from __future__ import annotations
 
@@ -12,16 +12,32 @@ from angelhair.errors import (
     StaleReceipt,
     Unavailable,
 )
+from angelhair.server.auth import Refused
 from angelhair.server.sqs.errors import (
+    AccessDenied,
+    CommonError,
+    IncompleteSignature,
     InternalFailure,
+    InvalidClientTokenId,
     InvalidParameterValue,
+    InvalidQueryParameter,
     MessageNotInflight,
+    MissingAuthenticationToken,
     QueueDoesNotExist,
     ReceiptHandleIsInvalid,
     ServiceUnavailable,
+    SignatureDoesNotMatch,
     SqsError,
     invalid_value,
 )
+
+_AT_THE_GATE: dict[str, type[CommonError]] = {
+    error.code: error
+    for error in (
+        AccessDenied, IncompleteSignature, InvalidClientTokenId, InvalidQueryParameter, MissingAuthenticationToken,
+        SignatureDoesNotMatch,
+    )
+}
 
 
 def as_sqs_error(error: Exception, receipt: str = "") -> SqsError:
@@ -29,6 +45,8 @@ def as_sqs_error(error: Exception, receipt: str = "") -> SqsError:
     match error:
         case SqsError():
             return error
+        case Refused():
+            return _AT_THE_GATE[error.code](error.message)
         case Unavailable():
             return ServiceUnavailable()
         case OutcomeUnknown():
@@ -47,5 +65,5 @@ def as_sqs_error(error: Exception, receipt: str = "") -> SqsError:
     raise error
 
 
-REFUSED = (SqsError, AngelhairError)
-"""What an action may raise."""
+REFUSED = (SqsError, AngelhairError, Refused)
+"""What an action, or the gate before it, may raise."""

@@ -6,6 +6,7 @@ from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.errors import QueueNotFound
 from angelhair.server.sqs.actions import kept
 from angelhair.server.sqs.actions.call import Call
+from angelhair.server.sqs.addresses import parse_arn
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy, SetQueueAttributes
 from angelhair.server.sqs.checks.attributes import ALL, SETTABLE, throughput_without_scope
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue
@@ -74,6 +75,9 @@ async def check_dead_letters(call: Call, name: str, attributes: QueueAttributes)
     text = attributes.texts[kept.REDRIVE]
     if policy.dead_letter_queue == name:
         raise invalid_value(text, kept.REDRIVE, "Dead letter target must not be the queue itself.")
+    arn = parse_arn(policy.dead_letter_target_arn)
+    if arn is None or call.is_elsewhere(arn.account):
+        raise missing_dead_letter_queue(text)
     try:
         target = await call.service.engine.find_queue(call.account, policy.dead_letter_queue)
     except QueueNotFound:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from angelhair.engine.catalog import Queue
 from angelhair.errors import QueueNotFound
+from angelhair.server.gate import Caller
 from angelhair.server.http.messages import Request
 from angelhair.server.service import Service
 from angelhair.server.sqs.addresses import QueueAddress, queue_address, queue_arn, queue_url
@@ -18,14 +19,13 @@ class Call:
     service: Service
     request: Request
     protocol: Protocol
+    caller: Caller
     account: str
-    """Whose queues are meant."""
-    region: str
-    """What the client calls the place where we are. It shows in ARNs and means nothing else."""
+    """Whose queues are meant; the caller's own, or another that lets the caller."""
     movers: Movers
 
     def place(self, url: str) -> QueueAddress:
-        """The queue behind a URL. Without access keys there is one account, whatever number a client gives it."""
+        """The queue behind a URL. Its account is `account`, which the door has looked at."""
         address = queue_address(url)
         self.request.queue = address.name
         return address
@@ -39,8 +39,13 @@ class Call:
         except QueueNotFound:
             raise QueueDoesNotExist from None
 
+    def is_elsewhere(self, account: str) -> bool:
+        """Whether a queue of this account is none of `account`. Without access keys there is one account, whatever
+        number a client gives it."""
+        return self.caller.key is not None and account != self.account
+
     def url_of(self, name: str) -> str:
         return queue_url(self.request, self.account, name)
 
     def arn_of(self, name: str) -> str:
-        return queue_arn(self.region, self.account, name)
+        return queue_arn(self.caller.region, self.account, name)

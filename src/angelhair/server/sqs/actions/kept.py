@@ -14,11 +14,12 @@ from msgspec import UNSET
 from angelhair import limits
 from angelhair.engine.catalog import Queue
 from angelhair.model import BY_GROUP, BY_QUEUE, FIFO
+from angelhair.server.gate import POLICY_NOTE
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy
 from angelhair.server.sqs.checks.policies import parse_redrive_allow_policy
 
-ATTRIBUTES, TAGS, PURGED_AT = "sqs", "tags", "purged_at_ms"
-"""Names among a queue's notes."""
+(ATTRIBUTES, POLICY), TAGS, PURGED_AT = POLICY_NOTE, "tags", "purged_at_ms"
+"""Names among a queue's notes; the policy lies among the attributes."""
 
 IN_SETTINGS = {
     "DelaySeconds": "delay_ms",
@@ -33,7 +34,7 @@ SCOPES = {"queue": BY_QUEUE, "messageGroup": BY_GROUP}
 
 REDRIVE = "RedrivePolicy"
 
-REMOVABLE = ("Policy", REDRIVE, "RedriveAllowPolicy", "KmsMasterKeyId")
+REMOVABLE = (POLICY, REDRIVE, "RedriveAllowPolicy", "KmsMasterKeyId")
 """Set to nothing, they are not there any more."""
 
 DEFAULTS = {

@@ -47,7 +47,7 @@ async def start_message_move_task(call: Call, wanted: StartMessageMoveTaskReques
         owner=call.movers.server,
     )
     await call.service.rewrite_queue(source.account, source.name, tasks.adding(task, _already_running))
-    call.movers.work_on(source.name, task)
+    call.movers.work_on((source.account, source.name), task)
     return StartMessageMoveTaskResult(tasks.encode_handle(task.id, call.arn_of(source.name)))
 
 
@@ -105,7 +105,7 @@ def _said(call: Call, arn: str, task: MoveTask) -> ListMessageMoveTasksResultEnt
 async def _queue(call: Call, text: str, parameter: str) -> Queue:
     """As the catalog has it now: a task that another server has just ended is not running."""
     arn = parse_arn(text)
-    if arn is None:
+    if arn is None or call.is_elsewhere(arn.account):
         raise no_such_resource(parameter)
     call.request.queue = arn.name
     call.service.engine.memory.distrust(call.account, arn.name)

@@ -13,7 +13,6 @@ from angelhair.server.sqs.errors import InvalidParameterValue, OverLimit, invali
 from angelhair.server.sqs.inputs import AddPermissionRequest, RemovePermissionRequest
 from angelhair.server.sqs.outputs import Nothing
 
-POLICY = "Policy"
 VERSION = "2012-10-17"
 
 
@@ -62,7 +61,7 @@ async def remove_permission(call: Call, wanted: RemovePermissionRequest) -> Noth
 
 
 def _policy(queue: Queue) -> dict[str, Any] | None:
-    text = kept.attribute(queue, POLICY)
+    text = kept.attribute(queue, kept.POLICY)
     if text is None:
         return None
     policy: dict[str, Any] = json.loads(text)
@@ -73,7 +72,7 @@ def _policy(queue: Queue) -> dict[str, Any] | None:
 
 def _with_policy(queue: Queue, policy: dict[str, Any] | None) -> Rewritten:
     attributes = dict(queue.notes.get(kept.ATTRIBUTES, {}))
-    attributes.pop(POLICY, None)
+    attributes.pop(kept.POLICY, None)
     if policy is not None:
-        attributes[POLICY] = json.dumps(policy)
+        attributes[kept.POLICY] = json.dumps(policy)
     return Rewritten({}, {**queue.notes, kept.ATTRIBUTES: attributes})

@@ -74,11 +74,11 @@ def _prepared(call: Call, queue: Queue, message: OutgoingMessage, in_batch: bool
         raise message_too_long(most, in_batch)
     if queue.settings.kind == FIFO:
         key = _deduplication_id(queue, message)
-        text = carried.pack(message, "", call.account, key)
+        text = carried.pack(message, "", call.caller.id, key)
         return Sending(NewMessage(message.body, text, key=key, group=message.group_id), "")
     message_id = carried.as_uuid(call.service.engine.identities.fresh())
     delay_ms = None if message.delay_seconds is None else message.delay_seconds * 1000
-    return Sending(NewMessage(message.body, carried.pack(message, message_id, call.account), delay_ms), message_id)
+    return Sending(NewMessage(message.body, carried.pack(message, message_id, call.caller.id), delay_ms), message_id)
 
 
 def _deduplication_id(queue: Queue, message: OutgoingMessage) -> str:
