@@ -22,16 +22,17 @@ PROCESS = Path(__file__).with_name("old_process.py")
 class OldClient:
     """Its errors are raised as today's client's own, so that a test need not know which of the two it has."""
 
-    def __init__(self, today: Any) -> None:
+    def __init__(self, today: Any, key_id: str = "AK", secret: str = "secret") -> None:
         assert PYTHON.exists(), "the old SDK is missing: `make setup` installs it"
         self._today = today
+        self._key = (key_id, secret)
         self.meta = today.meta
         self.exceptions = today.exceptions
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
-            [str(PYTHON), str(PROCESS), self.meta.endpoint_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True,
+            [str(PYTHON), str(PROCESS), self.meta.endpoint_url, *self._key], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._questions, self._answers = self._process.stdin, self._process.stdout

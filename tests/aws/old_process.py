@@ -27,8 +27,8 @@ def unpacked(value):
 
 def main() -> None:
     client = boto3.client(
-        "sqs", endpoint_url=sys.argv[1], region_name="eu-west-1", aws_access_key_id="AK",
-        aws_secret_access_key="secret", config=Config(retries={"max_attempts": 0}, read_timeout=60),
+        "sqs", endpoint_url=sys.argv[1], region_name="eu-west-1", aws_access_key_id=sys.argv[2],
+        aws_secret_access_key=sys.argv[3], config=Config(retries={"max_attempts": 0}, read_timeout=60),
     )
     print(json.dumps(client.meta.service_model.metadata["protocol"]), flush=True)
     for line in sys.stdin:

@@ -19,7 +19,10 @@ PASSWORD_FILE_VARIABLE = "ANGELHAIR_PASSWORD_FILE"
 
 LOGIN_VARIABLE = "USERNAME"
 
-NOT_SETTINGS = frozenset({CONFIG_VARIABLE, PASSWORD_FILE_VARIABLE, "ANGELHAIR_CACHE", "ANGELHAIR_SERVER"})
+NOT_SETTINGS = frozenset({
+    CONFIG_VARIABLE, PASSWORD_FILE_VARIABLE, "ANGELHAIR_CACHE", "ANGELHAIR_SERVER", "ANGELHAIR_KEY_ID",
+    "ANGELHAIR_SECRET",
+})
 """Variables of ours that are no settings of a server: where files are, what the tests and the client's commands use."""
 
 _SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://.*")

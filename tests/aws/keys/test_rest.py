@@ -1,0 +1,89 @@
+"""The REST door and the Python client with access keys."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from angelhair import Client
+from angelhair.errors import NotAllowed
+from tests.aws.keys.keyed import Key, Keyed
+
+
+def test_rest_takes_a_key_and_its_secret(server: Keyed, shop: Key, partner: Key, name: str) -> None:
+    with server.rest(shop) as line, server.rest(partner) as other:
+        assert line.put(f"/queues/{name}").status_code == 201
+        assert line.put(f"/queues/{name}/message", content=b"hello").status_code == 201
+        assert name in line.get("/queues").json()["queues"]
+        assert name not in other.get("/queues").json()["queues"]
+        missing = other.get(f"/queues/{name}")
+        assert (missing.status_code, missing.json()["code"]) == (404, "queue_not_found")
+        (message,) = line.get(f"/queues/{name}/messages/1").json()["messages"]
+        assert line.delete(f"/queues/{name}/message/{message['receipt']}").status_code == 204
+        assert line.delete(f"/queues/{name}").status_code == 204
+    for key in (None, Key(shop.id, "wrong", ""), Key("nobody", shop.secret, ""), Key("", "", "")):
+        with server.rest(key) as line:
+            refused = line.get("/queues")
+        assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized")
+        assert refused.headers["www-authenticate"].startswith("Basic ")
+    for damaged in ("Basic", "Basic !", "Basic /w==", "Bearer x"):
+        assert httpx.get(f"{server.url}/queues", headers={"authorization": damaged}).status_code == 401
+
+
+def test_rest_takes_a_signature(server: Keyed, shop: Key) -> None:
+    def answer(path: str, sent: str | None = None, service: str = "angelhair") -> httpx.Response:
+        request = AWSRequest("GET", server.url + path)
+        SigV4Auth(Credentials(shop.id, shop.secret), service, "eu-west-1").add_auth(request)
+        with httpx.Client() as line:
+            raw = line.build_request("GET", server.url + path, headers=dict(request.headers))
+            raw.extensions["target"] = (sent or path).encode()
+            return line.send(raw)
+
+    assert answer("/queues?prefix=none").json()["queues"] == []
+    assert answer("/queues", service="sqs").status_code == 401
+    assert answer("/queues", "/queues?limit=1").status_code == 401
+    # The same canonical path, which this door would read as another one.
+    assert answer("/queues", "//queues").status_code in (401, 404)
+    assert answer("/queues/x", "/queues/x/message/..").status_code in (401, 405)
+    assert answer("/queues/x", "/queues/./x").status_code in (401, 404)
+
+
+def test_rest_knows_what_a_key_is_limited_to(server: Keyed, shop: Key, name: str) -> None:
+    limited = server.key(shop.account, queues=f"{name}*", actions="SendMessage,CreateQueue,StartMessageMoveTask")
+    with server.rest(limited) as line:
+        assert line.put(f"/queues/{name}").status_code == 201
+        assert line.put(f"/queues/{name}/message", content=b"x").status_code == 201
+        for answer in (
+            line.get("/queues"), line.get(f"/queues/{name}"), line.get(f"/queues/{name}/messages/1"),
+            line.put("/queues/elsewhere"), line.delete(f"/queues/{name}"), line.get(f"/queues/{name}/peek/1"),
+            line.put(f"/queues/{name}-2", json={"dead_letter_queue": "elsewhere", "max_deliveries": 1}),
+            line.post(f"/queues/{name}/redrive", json={"destination": "elsewhere"}),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert line.put(f"/queues/{name}-2", json={"dead_letter_queue": name, "max_deliveries": 1}).status_code == 201
+    looking = server.key(shop.account, queues=f"{name}-2", actions="ReceiveMessage")
+    with server.rest(looking) as line:
+        assert line.get(f"/queues/{name}-2/dead/1").status_code == 403, "its dead letters lie in another queue"
+    with server.rest(shop) as line:
+        assert line.get(f"/queues/{name}-2/dead/1").status_code == 200
+        for each in (name, f"{name}-2"):
+            assert line.delete(f"/queues/{each}").status_code == 204
+
+
+def test_the_python_client_shows_its_key(
+    server: Keyed, shop: Key, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client(server.url, key_id=shop.id, secret=shop.secret) as client:
+        client.create_queue(name)
+    monkeypatch.setenv("ANGELHAIR_KEY_ID", shop.id)
+    monkeypatch.setenv("ANGELHAIR_SECRET", shop.secret)
+    with Client(server.url) as client:
+        client.put(name, "hello")
+        (message,) = client.receive(name)
+        assert message.text == "hello"
+        client.delete_queue(name)
+    with Client(server.url, key_id=shop.id, secret="wrong") as client, pytest.raises(NotAllowed, match="invalid"):
+        client.put(name, "hello")
