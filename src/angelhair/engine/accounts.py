@@ -109,9 +109,9 @@ async def create_account(
 
 async def delete_account(store: Store, account_id: str) -> None:
     """Only one that has nothing: neither keys nor queues. What is made in it meanwhile brings it back."""
-    if account_id == ACCOUNT:
-        raise InvalidRequest("account", "the default account cannot be deleted")
     account = find_account(await read_accounts(store), account_id)
+    if account.id == ACCOUNT:
+        raise InvalidRequest("account", "the default account cannot be deleted")
     if any(key.account == account.id for key in (await read_keys(store)).keys):
         raise InvalidRequest("account", f"{account_id} has access keys; delete them first")
     await _check_no_queues(store, account)

@@ -17,8 +17,8 @@ KEYRING_SECONDS = 2.0
 """How often a server looks whether keys have changed, one small read: so long a key that was disabled still works."""
 
 KEYRING_LOOK_SECONDS = 0.5
-"""A key that a server does not know is looked for at once, but not more often than this, whoever asks: unknown ids
-cost the store two reads a second, however many are sent."""
+"""A key that a server does not know is looked for at once, unless it has just looked for one: then so much later, for
+all who wait. Unknown ids cost the store two small reads a second, however many are sent."""
 
 # --- the audit log --------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,10 @@ until the next look, some seconds at most while the store answers.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from contextvars import Context
+from typing import Any
 
 from angelhair import limits
 from angelhair.engine import accounts
@@ -31,9 +32,10 @@ class Keyring:
         self._loop = asyncio.get_running_loop()
         self._version = -1
         self._keys: dict[str, AccessKey] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._looked_at = -limits.KEYRING_LOOK_SECONDS
-        self._task: asyncio.Task[None] | None = None
+        self._coming: asyncio.Task[None] | None = None
+        """A look that has not begun yet."""
+        self._may_look_at = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
         self.enforced = False
         """Whether requests have to be signed: from the first key on that there is, disabled or not, and until this
         server ends. Losing the last key must not open the doors."""
@@ -43,29 +45,39 @@ class Keyring:
         await self._read()
 
     def start(self) -> None:
-        self._task = self._loop.create_task(self._watch(), name="keyring")
+        self._spawn(self._watch())
 
     async def stop(self) -> None:
-        for task in (self._task, self._looking):
-            if task is not None:
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await task
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def find(self, key_id: str) -> AccessKey | None:
         return self._keys.get(key_id)
 
     async def look_for(self, key_id: str) -> AccessKey | None:
-        """A key that is not known here may be new. All who ask at the same time share a look, and looks are rare."""
-        looking = self._looking
-        if looking is None or looking.done():
-            if self._loop.time() - self._looked_at < limits.KEYRING_LOOK_SECONDS:
-                return self.find(key_id)
-            self._looked_at = self._loop.time()
-            looking = self._looking = self._loop.create_task(self._look())
+        """A key that is not known here may be new. Looks are rare: who comes too soon after one waits for the next,
+        with all others who do."""
+        if self._coming is None:
+            self._coming = self._spawn(self._look_soon())
         # Who asked may go away; the others still want to know.
-        await asyncio.shield(looking)
+        await asyncio.shield(self._coming)
         return self.find(key_id)
+
+    async def _look_soon(self) -> None:
+        await asyncio.sleep(max(0.0, self._may_look_at - self._loop.time()))
+        self._may_look_at = self._loop.time() + limits.KEYRING_LOOK_SECONDS
+        # A key that is made from now on may be too late for this look.
+        self._coming = None
+        await self._look()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        # A context of its own: it works for many requests, and must not speak in the name of the one that started it.
+        task = self._loop.create_task(work, name="keyring", context=Context())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _watch(self) -> None:
         while True:
