@@ -27,6 +27,8 @@ KILLS_PORTION = 50
 STATES_PORTION = 1_000
 """What is lost at most when a run is cut off: a few minutes."""
 
+MUTATIONS_PORTION = 10_000
+
 SHOWN_FAILURES = 20
 
 MUTANT_TESTS = ("tests/simulation", "-k", "mutant")
@@ -58,6 +60,7 @@ class Amounts:
     """In all; every stage has the same share."""
     spark_scale: int = 10_000_000
     """Messages; a tenth and three tenths of them come first."""
+    mutations: int = 100_000
     processes: int | None = None
     """At once, for what can be done beside each other; None takes all cores."""
 
@@ -233,6 +236,31 @@ def spark_scale(kept: Kept, amounts: Amounts, progress: Progress) -> None:
     kept.figures, kept.failures, kept.charts = found.figures(), found.complaints(), found.charts()
 
 
+def signatures(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Signed requests spoiled in one or several parts; not one may be accepted, and each original has to be."""
+    from angelhair.server.auth import SigningKeys
+    from tests.wire.signing import test_mutations as spoiling
+
+    while (done := kept.figures.get("mutations", 0)) < amounts.mutations:
+        progress(f"{done} of {amounts.mutations} mutations, {len(kept.failures)} accepted")
+        with Portion(kept):
+            signing_keys = SigningKeys()
+            count = min(MUTATIONS_PORTION, amounts.mutations - done)
+            # As many seeds as portions: each makes other mixtures.
+            spoiled = list(spoiling.mutations(spoiling.SEED + done, count))
+            accepted = [name for name, sent in spoiled if spoiling.accepted(sent, signing_keys)]
+            kept.add("mutations", count)
+            kept.add("accepted", len(accepted))
+            kept.failures += [f"accepted: {name}" for name in accepted[:SHOWN_FAILURES]]
+    if "originals accepted" not in kept.figures:
+        with Portion(kept):
+            originals = [spoiling.accepted(sent, SigningKeys()) for sent in spoiling.originals()]
+            kept.figures["originals accepted"] = sum(originals)
+            kept.figures["kinds of mutations"] = len(spoiling.KINDS)
+            if not all(originals):
+                kept.failures.append("an original was refused: the experiment shows nothing")
+
+
 PARTS = {
     "seeds": Part(seeds, ENGINE),
     "mutants": Part(mutants, (*ENGINE, "tests/simulation")),
@@ -240,6 +268,7 @@ PARTS = {
     "power-loss": Part(power_loss, (*SERVED, "tests/unit/sqlite")),
     "cluster-kills": Part(cluster_kills, (*SERVED, "cluster", "tests/killed", "tests/cluster")),
     "flat": Part(flat, (*SERVED, "tests/costs")),
+    "signatures": Part(signatures, ("src/angelhair/server/auth", "src/angelhair/limits", "tests/wire/signing")),
     "spark-kills": Part(spark_kills, ("src", "cluster")),
     "spark-scale": Part(spark_scale, ("src",)),
 }

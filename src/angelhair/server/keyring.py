@@ -65,6 +65,11 @@ class Keyring:
         await asyncio.shield(self._coming)
         return self.find(key_id)
 
+    async def glance(self) -> None:
+        """For who is not asked for a key and shows one: perhaps there are some by now. Nobody waits for that."""
+        if self._coming is None and self._loop.time() >= self._may_look_at:
+            await self.look_for("")
+
     async def _look_soon(self) -> None:
         await asyncio.sleep(max(0.0, self._may_look_at - self._loop.time()))
         self._may_look_at = self._loop.time() + limits.KEYRING_LOOK_SECONDS

@@ -46,7 +46,7 @@ class RestDoor:
         if route is None:
             return _other_method(place, request)
         try:
-            if route.action is not None and self._gate.enforced:
+            if route.action is not None:
                 await self._check(route, request, arguments)
             if route.action in ADMINISTRATIVE:
                 return await self._administer(route, request, arguments)
@@ -58,6 +58,8 @@ class RestDoor:
         """Who asks, and may they."""
         action = route.action or route.name
         caller = await self._gate.admit_plainly(request, SERVICES, action)
+        if caller.key is None:
+            return
         name = arguments[0] if arguments else None
         self._gate.check_key(caller, request, action, [name])
         if name is None or not route.template.startswith(OF_QUEUES):
@@ -67,7 +69,7 @@ class RestDoor:
         except RequestError:
             # The handler says so.
             queue = None
-        if route.reaches is not None and caller.key is not None and caller.key.queues is not None:
+        if route.reaches is not None and caller.key.queues is not None:
             self._gate.check_key(caller, request, action, route.reaches(request, queue))
         if queue is not None:
             arn = f"arn:aws:sqs:{caller.region}:{caller.account}:{name}"
