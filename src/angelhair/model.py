@@ -45,7 +45,10 @@ class NewMessage(NamedTuple):
     origin: str | None = None
     """The queue and id it came from, when it was moved."""
     group: str | None = None
-    """Of a fifo queue: messages of one group are delivered in order. Other kinds do not read it."""
+    """Of a fifo queue: messages of one group are delivered in order. Of a bucketed one: whose message it is; a tenant
+    that floods the queue is served after the others."""
+    priority: int = 0
+    """Of a bucketed queue with priorities: a higher one is served first."""
 
 
 class Ask(NamedTuple):
@@ -84,6 +87,7 @@ class Delivery(NamedTuple):
     visible_at_ms: int
     origin: str | None
     group: str | None = None
+    priority: int = 0
 
 
 class Peeked(NamedTuple):
@@ -96,6 +100,7 @@ class Peeked(NamedTuple):
     enqueued_at_ms: int
     origin: str | None
     group: str | None = None
+    priority: int = 0
 
 
 BUCKETED, FIFO = "bucketed", "fifo"
@@ -122,6 +127,8 @@ class QueueSettings:
     archive: bool = False
     dedup_window_ms: int = 300_000
     dedup_scope: str = BY_QUEUE
+    priorities: int = 1
+    fair: bool = True
 
     FIXED = ("kind", "bucket_size")
     """What cannot change while a queue lives: ids are cut into buckets by it."""
@@ -142,8 +149,14 @@ class QueueSettings:
             validate_whole("max_deliveries", self.max_deliveries, 1, 1_000_000)
         if self.dead_letter_queue is not None:
             validate_name("dead_letter_queue", self.dead_letter_queue)
-        if not isinstance(self.archive, bool):
-            raise InvalidRequest("archive", f"must be true or false, not {self.archive!r}")
+        for name in ("archive", "fair"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidRequest(name, f"must be true or false, not {getattr(self, name)!r}")
+        validate_whole("priorities", self.priorities, 1, limits.PRIORITIES_MAXIMUM)
+        if self.lanes * self.priorities > limits.LANES_MAXIMUM:
+            raise InvalidRequest(
+                "priorities", f"each has {self.lanes} lanes of its own, and a queue may have {limits.LANES_MAXIMUM}"
+            )
         if self.kind not in (BUCKETED, FIFO):
             raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there are 'bucketed' and 'fifo'")
         if self.dedup_scope not in (BY_QUEUE, BY_GROUP):
@@ -159,6 +172,8 @@ class QueueSettings:
             raise InvalidRequest("dedup_scope", "must be 'group' in a fifo queue with more than one lane")
         if self.archive:
             raise InvalidRequest("archive", "a fifo queue cannot be archived")
+        if self.priorities > 1:
+            raise InvalidRequest("priorities", "a fifo queue has none: its messages keep their order")
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -212,6 +227,8 @@ def validate_message(message: NewMessage) -> None:
             raise InvalidRequest("key", f"must have 1 to {limits.KEY_LENGTH} characters")
     if message.group is not None:
         _short_text("group", message.group, limits.GROUP_LENGTH)
+    if message.priority != 0:
+        validate_whole("priority", message.priority, 0, limits.PRIORITIES_MAXIMUM - 1)
 
 
 def validate_fifo_message(message: NewMessage) -> None:
@@ -224,6 +241,8 @@ def validate_fifo_message(message: NewMessage) -> None:
         raise InvalidRequest("delay", "a fifo queue has one delay for all of its messages")
     if message.origin is not None:
         raise InvalidRequest("origin", "is what a move to a fifo queue writes, and nobody else")
+    if message.priority:
+        raise InvalidRequest("priority", "a fifo queue has none: its messages keep their order")
 
 
 def validate_bodies(bodies: Sequence[bytes]) -> None:

@@ -10,6 +10,8 @@ from angelhair.batching.group import Group
 from angelhair.batching.puts import Puts
 from angelhair.batching.runtime import Runtime
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
+from angelhair.engine.ranks import PLAIN, Rank
+from angelhair.engine.routing import Routed
 from angelhair.errors import AngelhairError
 from angelhair.model import (
     Ask,
@@ -29,6 +31,7 @@ Changes = Group[Sequence[WantedChange], list[AckOutcome]]
 Receives = Group[Ask, list[Delivery]]
 
 Name = tuple[str, str]
+K = TypeVar("K")
 V = TypeVar("V")
 
 
@@ -38,7 +41,7 @@ class Batching:
     def __init__(self, engine: Engine, runtime: Runtime) -> None:
         self.engine = engine
         self._runtime = runtime
-        self._puts: dict[Name, Puts] = {}
+        self._puts: dict[tuple[str, str, Rank], Puts] = {}
         self._receives: dict[Name, Receives] = {}
         self._acks: dict[Name, Acks] = {}
         self._acks_in_flight: dict[Name, Acks] = {}
@@ -51,12 +54,37 @@ class Batching:
         _check_count(len(messages))
         for message in messages:
             validate_message(message)
-        key = _key(account, name)
+        _key(account, name)
+        routed = self.engine.route(account, name, messages)
+        if routed is None:
+            return await self._puts_of(account, name, PLAIN).ask(messages)
+        return await self._put_routed(account, name, routed)
+
+    async def _put_routed(self, account: str, name: str, routed: Routed) -> list[PutOutcome]:
+        """Those of different ranks in groups of their own, side by side."""
+        outcomes: list[PutOutcome] = []
+        try:
+            promises = {
+                rank: self._puts_of(account, name, rank).ask(routed.messages(rank)) for rank in routed.parts
+            }
+            found: dict[Rank, list[PutOutcome] | AngelhairError] = {}
+            for rank, promise in promises.items():
+                try:
+                    found[rank] = await promise
+                except AngelhairError as error:
+                    found[rank] = error
+            outcomes = routed.joined(found)
+            return outcomes
+        finally:
+            routed.end(outcomes)
+
+    def _puts_of(self, account: str, name: str, rank: Rank) -> Puts:
+        key = (account, name, rank)
         puts = self._puts.get(key)
         if puts is None:
-            puts = Puts(self.engine, self._runtime, account, name, lambda: _forget(self._puts, key))
+            puts = Puts(self.engine, self._runtime, account, name, rank, lambda: _forget(self._puts, key))
             self._puts[key] = puts
-        return await puts.ask(messages)
+        return puts
 
     async def receive(self, account: str, name: str, ask: Ask) -> list[Delivery]:
         """Up to as many messages as asked for; none when there are none. Raises what kept it from looking."""
@@ -137,7 +165,7 @@ def _split(group: Sequence[Sequence[object]], outcomes: list[AckOutcome]) -> lis
     return answers
 
 
-def _forget(groups: dict[Name, V], key: Name) -> None:
+def _forget(groups: dict[K, V], key: K) -> None:
     """An idle queue costs nothing."""
     groups.pop(key, None)
 

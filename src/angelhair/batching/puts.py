@@ -13,6 +13,7 @@ from angelhair.batching.group import answer_to, take
 from angelhair.batching.runtime import Promise, Runtime
 from angelhair.engine.engine import Engine, PutOutcome
 from angelhair.engine.puts import Reservation
+from angelhair.engine.ranks import Rank
 from angelhair.model import NewMessage
 
 Request = Sequence[NewMessage]
@@ -20,13 +21,16 @@ Waiting = tuple[Request, Promise[list[PutOutcome]]]
 
 
 class Puts:
-    """The puts of one queue."""
+    """The puts of one queue, of one rank."""
 
-    def __init__(self, engine: Engine, runtime: Runtime, account: str, name: str, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, engine: Engine, runtime: Runtime, account: str, name: str, rank: Rank, forget: Callable[[], None]
+    ) -> None:
         self._engine = engine
         self._runtime = runtime
         self._account = account
         self._name = name
+        self._rank = rank
         self._forget = forget
         self._waiting: deque[Waiting] = deque()
         self._reserving = False
@@ -36,19 +40,19 @@ class Puts:
         self._lost = 0
         self._room: Promise[None] | None = None
 
-    async def ask(self, request: Request) -> list[PutOutcome]:
+    def ask(self, request: Request) -> Promise[list[PutOutcome]]:
         promise: Promise[list[PutOutcome]] = self._runtime.promise()
         self._waiting.append((request, promise))
         if not self._reserving:
             self._reserving = True
             self._runtime.spawn(self._reserve() if self._engine.joined is None else self._put())
-        return await promise
+        return promise
 
     async def _put(self) -> None:
         while group := take(self._waiting, _weigh, limits.BATCH_MESSAGES):
             outcomes: list[PutOutcome] | Exception
             try:
-                outcomes = await self._engine.put_group(self._account, self._name, _messages(group))
+                outcomes = await self._engine.put_group(self._account, self._name, _messages(group), self._rank)
             except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
                 outcomes = error
             # By another task, so that the next group is on its way before these are answered.
@@ -67,10 +71,11 @@ class Puts:
                 break
             count = sum(len(request) for request, _ in group)
             try:
-                reservation = await self._engine.reserve_or_none(self._account, self._name, count)
+                reservation = await self._engine.reserve_or_none(self._account, self._name, count, self._rank)
                 if reservation is None:
                     # A kind that puts whole groups: the next is what comes while this one is under way.
-                    await _answer(group, await self._engine.put_whole(self._account, self._name, _messages(group)))
+                    put = self._engine.put_whole(self._account, self._name, _messages(group), self._rank)
+                    await _answer(group, await put)
                     continue
             except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
                 await _answer(group, error)

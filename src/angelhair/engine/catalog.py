@@ -16,6 +16,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.lives import LIVES
+from angelhair.engine.ranks import PLAIN, Rank, lanes_wanted
 from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
 from angelhair.errors import InvalidRequest, QueueExists, QueueNotFound, StoreError, Unavailable
@@ -43,6 +44,8 @@ class Queue:
     status: str = ACTIVE
     notes: Mapping[str, Any] = field(default_factory=dict)
     """What doors keep with a queue, such as tags and policies. The engine carries it along and reads none of it."""
+    ranks: Mapping[int, Rank] = field(default_factory=dict)
+    """Of lanes that are not plain ones."""
 
     @property
     def open_lanes(self) -> list[int]:
@@ -50,7 +53,19 @@ class Queue:
 
     @property
     def read_lanes(self) -> list[int]:
-        return [lane for lane, status in self.lanes.items() if status != KEPT]
+        """Those that are served first in front."""
+        lanes = [lane for lane, status in self.lanes.items() if status != KEPT]
+        return sorted(lanes, key=lambda lane: self.rank_of(lane).place) if self.ranks else lanes
+
+    def rank_of(self, lane: int) -> Rank:
+        return self.ranks.get(lane, PLAIN)
+
+    def nearest(self, rank: Rank) -> Rank:
+        """That of the queue: who asks for a priority that it does not have gets its highest."""
+        return rank._replace(priority=min(rank.priority, self.settings.priorities - 1))
+
+    def open_lanes_of(self, rank: Rank) -> list[int]:
+        return [lane for lane in self.open_lanes if self.rank_of(lane) == rank]
 
 
 class Rewritten(NamedTuple):
@@ -117,18 +132,20 @@ async def create(
             existing = None
         if existing is not None:
             return _same_or_raise(existing, settings), False
+        ranks = [rank for rank, lanes in lanes_wanted(settings, (), None).items() for _ in range(lanes)]
         queue = Queue(
             account,
             name,
             identities.fresh(),
             identities.secret(),
             settings,
-            dict.fromkeys(range(settings.lanes), OPEN),
-            settings.lanes,
+            dict.fromkeys(range(len(ranks)), OPEN),
+            len(ranks),
             1,
             now.wall_ms,
             now.wall_ms,
             notes=notes,
+            ranks=_unlike_plain(dict(enumerate(ranks))),
         )
         if not await make_lanes(store, queue.incarnation, list(queue.lanes), settings.kind):
             await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
@@ -150,27 +167,27 @@ async def lives(store: Store, queue: Queue) -> bool:
     return bool(sequence.rows) and sequence.rows[0].values.get("deleted") is None
 
 
-async def change(store: Store, queue: Queue, rewrite: Rewrite, now: Moment) -> Queue:
-    """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11)."""
+async def change(
+    store: Store, queue: Queue, rewrite: Rewrite, now: Moment, added: Rank | None = None
+) -> Queue:
+    """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11). `added`: a
+    rank that is to have lanes too."""
     unsure: set[int] = set()
     for _ in range(limits.PUT_ROUNDS):
         changes, notes = rewrite(queue)
         settings = queue.settings.changed(changes)
         _check(queue.name, settings, notes)
-        lanes = dict(queue.lanes)
-        opened = queue.open_lanes
-        made = queue.lanes_made
-        if settings.lanes > len(opened):
-            new = list(range(made, made + settings.lanes - len(opened)))
-            made += len(new)
-            if not await make_lanes(store, queue.incarnation, new, settings.kind):
-                # These numbers are spent: a copy of their making may land at any time.
-                spent = await replace_queue(store, queue, replace(queue, lanes_made=made), now)
-                queue = spent or await _again(store, queue)
-                continue
-            lanes.update(dict.fromkeys(new, OPEN))
-        lanes.update(dict.fromkeys(opened[settings.lanes :], SEALED))
-        wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes)
+        missing, surplus = _differing(queue, settings, added)
+        new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))
+        made = queue.lanes_made + len(new)
+        if new and not await make_lanes(store, queue.incarnation, new, settings.kind):
+            # These numbers are spent: a copy of their making may land at any time.
+            spent = await replace_queue(store, queue, replace(queue, lanes_made=made), now)
+            queue = spent or await _again(store, queue)
+            continue
+        lanes = {**queue.lanes, **dict.fromkeys(new, OPEN), **dict.fromkeys(surplus, SEALED)}
+        ranks = {**queue.ranks, **_unlike_plain(dict(zip(new, missing, strict=True)))}
+        wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes, ranks=ranks)
         changed = await replace_queue(store, queue, wanted, now, unsure)
         if changed is not None:
             with begun():
@@ -179,6 +196,21 @@ async def change(store: Store, queue: Queue, rewrite: Rewrite, now: Moment) -> Q
         queue = await _again(store, queue)
     with begun(bool(unsure)):
         raise Unavailable("the queue's settings are being changed by others all the time")
+
+
+def _differing(queue: Queue, settings: QueueSettings, added: Rank | None) -> tuple[list[Rank], list[int]]:
+    """The ranks of lanes that are to be made, and the lanes that take no more puts."""
+    opened: dict[Rank, list[int]] = {}
+    for lane in queue.open_lanes:
+        opened.setdefault(queue.rank_of(lane), []).append(lane)
+    wanted = lanes_wanted(settings, opened, added)
+    missing = [rank for rank, count in wanted.items() for _ in range(count - len(opened.get(rank, ())))]
+    surplus = [lane for rank, lanes in opened.items() for lane in lanes[wanted.get(rank, 0) :]]
+    return missing, surplus
+
+
+def _unlike_plain(ranks: Mapping[int, Rank]) -> dict[int, Rank]:
+    return {lane: rank for lane, rank in ranks.items() if rank != PLAIN}
 
 
 async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
@@ -354,10 +386,13 @@ def _values_of(queue: Queue) -> Values:
 
 
 def _settings_text(queue: Queue) -> str:
-    """Notes go among the settings, which readers of other versions pass over if they do not know them."""
-    if not queue.notes:
+    """Notes and ranks go among the settings, which readers of other versions pass over if they do not know them: to
+    those, every lane is like the others."""
+    ranks = {str(lane): rank for lane, rank in sorted(queue.ranks.items()) if lane in queue.lanes}
+    more = {name: value for name, value in (("notes", queue.notes), ("ranks", ranks)) if value}
+    if not more:
         return queue.settings.to_text()
-    return json.dumps({**json.loads(queue.settings.to_text()), "notes": queue.notes}, sort_keys=True)
+    return json.dumps({**json.loads(queue.settings.to_text()), **more}, sort_keys=True)
 
 
 def _check(name: str, settings: QueueSettings, notes: Mapping[str, Any]) -> None:
@@ -370,6 +405,7 @@ def _check(name: str, settings: QueueSettings, notes: Mapping[str, Any]) -> None
 
 def _queue_of(account: str, row: Row) -> Queue:
     values: dict[str, Any] = dict(row.values)
+    told = json.loads(values["settings"])
     return Queue(
         account,
         str(row.key),
@@ -382,5 +418,6 @@ def _queue_of(account: str, row: Row) -> Queue:
         values["created_at"],
         values["changed_at"],
         values["status"],
-        json.loads(values["settings"]).get("notes", {}),
+        told.get("notes", {}),
+        {int(lane): Rank(*rank) for lane, rank in told.get("ranks", {}).items()},
     )

@@ -26,10 +26,12 @@ from angelhair.engine.marks import LaneSealed, Marks, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.packed import Packed
 from angelhair.engine.puts import Reservation, perhaps_landed
+from angelhair.engine.ranks import PLAIN, Rank
+from angelhair.engine.routing import Routed, route
 from angelhair.engine.runs import Bodies
 from angelhair.engine.store import JoiningStore, Store, joining
 from angelhair.engine.waiting import Waiting
-from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
+from angelhair.errors import AngelhairError, InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import (
     Ask,
     Delivery,
@@ -125,54 +127,78 @@ class Engine:
         _check_batch(len(messages))
         for message in messages:
             validate_message(message)
-        return await self.put_group(account, name, messages)
+        routed = self.route(account, name, messages)
+        if routed is None:
+            return await self.put_group(account, name, messages)
+        outcomes: list[PutOutcome] = []
+        try:
+            found: dict[Rank, list[PutOutcome] | AngelhairError] = {}
+            for rank in routed.parts:
+                try:
+                    found[rank] = await self.put_group(account, name, routed.messages(rank), rank)
+                except AngelhairError as error:
+                    found[rank] = error
+            outcomes = routed.joined(found)
+            return outcomes
+        finally:
+            routed.end(outcomes)
 
-    async def put_group(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
-        """As `put`, for messages that were checked already."""
-        put = None if self.joined is None else await self._put_together(account, name, messages, self.joined)
+    def route(self, account: str, name: str, messages: Sequence[NewMessage]) -> Routed | None:
+        """By rank, messages that do not all go to the same lanes; see `routing.route`."""
+        return route(self.memory, account, name, messages)
+
+    async def put_group(
+        self, account: str, name: str, messages: Sequence[NewMessage], rank: Rank = PLAIN
+    ) -> list[PutOutcome]:
+        """As `put`, for messages of one rank that were checked already."""
+        put = None if self.joined is None else await self._put_together(account, name, messages, self.joined, rank)
         if put is None:
-            reservation = await self.reserve_or_none(account, name, len(messages))
+            reservation = await self.reserve_or_none(account, name, len(messages), rank)
             if reservation is None:
-                return await self.put_whole(account, name, messages)
+                return await self.put_whole(account, name, messages, rank)
             return await self.put_reserved(reservation, messages)
         return put if isinstance(put, list) else await perhaps_landed(self.put_reserved(put, messages))
 
     async def _put_together(
-        self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
+        self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore, rank: Rank
     ) -> list[PutOutcome] | Reservation | None:
         async def attempt(queue: Queue) -> list[PutOutcome] | Reservation | None:
-            again = partial(self.reserve, account, name)
-            return await self._verbs(queue).put_together(queue, store, messages, again)
+            again = partial(self.reserve, account, name, rank=rank)
+            return await self._verbs(queue).put_together(queue, store, messages, again, rank)
 
         return await self._with_queue(account, name, attempt)
 
-    async def put_whole(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+    async def put_whole(
+        self, account: str, name: str, messages: Sequence[NewMessage], rank: Rank = PLAIN
+    ) -> list[PutOutcome]:
         """A group of puts to a kind that reserves no ids; or to one that does, if the queue was made again as such."""
 
         async def attempt(queue: Queue) -> list[PutOutcome]:
             verbs = self._verbs(queue)
-            reservation = await verbs.reserve(queue, len(messages))
+            reservation = await verbs.reserve(queue, len(messages), rank)
             if reservation is not None:
                 return await self.put_reserved(reservation, messages)
             return await verbs.put_whole(queue, messages)
 
         return await self._with_queue(account, name, attempt)
 
-    async def reserve(self, account: str, name: str, count: int) -> Reservation:
-        """The first half of a put: ids for exactly so many messages."""
-        reservation = await self.reserve_or_none(account, name, count)
+    async def reserve(self, account: str, name: str, count: int, rank: Rank = PLAIN) -> Reservation:
+        """The first half of a put: ids for exactly so many messages, all of one rank."""
+        reservation = await self.reserve_or_none(account, name, count, rank)
         if reservation is None:
             raise InvalidRequest("kind", "a queue of this kind reserves no ids")
         return reservation
 
-    async def reserve_or_none(self, account: str, name: str, count: int) -> Reservation | None:
+    async def reserve_or_none(
+        self, account: str, name: str, count: int, rank: Rank = PLAIN
+    ) -> Reservation | None:
         """As `reserve`; None for a kind whose groups are put in one step, by `put_whole`."""
-        return await self._with_queue(account, name, lambda queue: self._verbs(queue).reserve(queue, count))
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).reserve(queue, count, rank))
 
     async def put_reserved(self, reservation: Reservation, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         """The second half of a put; many may run while further reservations are made."""
         queue = reservation.queue
-        again = partial(self.reserve, queue.account, queue.name)
+        again = partial(self.reserve, queue.account, queue.name, rank=reservation.lane.rank)
         return await self._verbs(queue).put_reserved(reservation, messages, again)
 
     async def receive(self, account: str, name: str, asks: Sequence[Ask]) -> list[ReceiveOutcome]:

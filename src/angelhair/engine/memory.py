@@ -19,11 +19,13 @@ from angelhair.engine.bucketed.worker import Worker
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
 from angelhair.engine.leases import Lease, richer_holders
+from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import Store
+from angelhair.engine.tenants import Tenants
 from angelhair.errors import InvalidRequest, QueueNotFound, Unavailable
 from angelhair.model import BUCKETED, validate_name
 
-PUT, RECEIVE = "put", "receive"
+PUT, RECEIVE, SHARE = "put", "receive", "share"
 
 
 class View(Protocol):
@@ -65,10 +67,12 @@ class Memory:
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
         self._views: dict[tuple[str, int], View] = {}
         self._clock: _ClockCheck | None = None
-        self._turns: Counter[tuple[str, str]] = Counter()
-        """By incarnation and verb: how often a lane was chosen."""
-        self._visits: dict[str, int] = {}
-        """By incarnation: when we last received first from a lane that another server holds."""
+        self._turns: dict[str, Counter[tuple[str, Rank]]] = {}
+        """By incarnation, verb and rank: how often a lane was chosen."""
+        self._visits: dict[str, dict[Rank, int]] = {}
+        """By incarnation and rank: when we last received first from a lane that another server holds."""
+        self._tenants: OrderedDict[str, Tenants] = OrderedDict()
+        """By incarnation, of queues to which messages with groups were put."""
 
     async def find_queue(self, account: str, name: str, now: Moment) -> Queue:
         """The queue as remembered, for at most a few seconds, or as the catalog has it."""
@@ -97,6 +101,18 @@ class Memory:
         while len(self._queues) > limits.REMEMBERED_QUEUES:
             self._drop(*next(iter(self._queues)))
 
+    def remembered(self, account: str, name: str) -> Queue | None:
+        """The queue as it was when it was last looked up, however long ago."""
+        found = self._queues.get((account, name))
+        return None if found is None else found.queue
+
+    def tenants(self, queue: Queue) -> Tenants:
+        tenants = self._tenants.setdefault(queue.incarnation, Tenants())
+        self._tenants.move_to_end(queue.incarnation)
+        if len(self._tenants) > limits.FAIR_QUEUES:
+            self._tenants.popitem(last=False)
+        return tenants
+
     def distrust(self, account: str, name: str) -> None:
         """The next use looks the queue up again. What is known of its lanes stays: it is only hints."""
         remembered = self._queues.get((account, name))
@@ -109,8 +125,8 @@ class Memory:
             incarnation = remembered.queue.incarnation
             self._forget_lanes(incarnation, remembered.queue.lanes)
             self._visits.pop(incarnation, None)
-            for verb in (PUT, RECEIVE):
-                self._turns.pop((incarnation, verb), None)
+            self._turns.pop(incarnation, None)
+            self._tenants.pop(incarnation, None)
 
     def _forget_lanes(self, incarnation: str, lanes: Iterable[int]) -> None:
         for number in lanes:
@@ -140,6 +156,7 @@ class Memory:
             self.clock,
             self.clock_is_good,
             view,
+            queue.rank_of(number),
         )
 
     def view(self, queue: Queue, number: int, make: type[V]) -> V:
@@ -159,35 +176,56 @@ class Memory:
             raise InvalidRequest("lane", f"the queue has no lane {number!r}")
         return self.lane(queue, number)
 
-    def _turn(self, queue: Queue, verb: str, lanes: Sequence[int]) -> int:
-        """Each in turn, by queue and verb: whoever shares a count with others may always meet the same lane."""
-        self._turns[queue.incarnation, verb] += 1
-        return self._turns[queue.incarnation, verb] % len(lanes)
+    def _turn(self, queue: Queue, verb: str, rank: Rank = PLAIN, step: int = 1) -> int:
+        """Counts by queue, verb and rank: whoever shares a count with others may always meet the same lane."""
+        turns = self._turns.setdefault(queue.incarnation, Counter())
+        turns[verb, rank] += step
+        return turns[verb, rank]
 
-    def lane_for_put(self, queue: Queue, now: Moment) -> Lane:
-        """A lane whose lease we hold if there is one, so that servers do not contend; else each in turn."""
-        lanes = queue.open_lanes
+    def lane_for_put(self, queue: Queue, now: Moment, rank: Rank = PLAIN) -> Lane:
+        """A lane of this rank, or of the nearest that there is: one whose lease we hold if there is one, so that servers
+        do not contend; else each in turn."""
+        rank = queue.nearest(rank)
+        lanes = queue.open_lanes_of(rank) or queue.open_lanes_of(rank._replace(noisy=False)) or queue.open_lanes
         held = [number for number in lanes if self._holds(queue, number, now)] or lanes
-        return self.lane(queue, held[self._turn(queue, PUT, held)])
+        return self.lane(queue, held[self._turn(queue, PUT, rank) % len(held)])
 
     def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
-        """All lanes, sealed ones too: those whose lease we hold first, the others in turn. One of the others into which
-        we have not looked for a while comes first, now and then: its server may have no consumers, and ours may never
-        come to the end of its own lanes."""
+        """All lanes, sealed ones too, rank by rank."""
         lanes = queue.read_lanes
-        turn = self._turn(queue, RECEIVE, lanes)
+        found: list[Lane] = []
+        for rank in self._ranks_in_turn(queue, lanes):
+            found += self._lanes_of(queue, rank, [one for one in lanes if queue.rank_of(one) == rank], now, not found)
+        return found
+
+    def _ranks_in_turn(self, queue: Queue, lanes: Sequence[int]) -> list[Rank]:
+        """Those that are served first in front; now and then one of the others is, so that nobody waits for ever."""
+        ranks = list(dict.fromkeys(queue.rank_of(lane) for lane in lanes))
+        if len(ranks) > 1:
+            rounds, rest = divmod(self._turn(queue, SHARE), limits.RANK_SHARE)
+            if not rest:
+                ranks.insert(0, ranks.pop(1 + rounds % (len(ranks) - 1)))
+        return ranks
+
+    def _lanes_of(self, queue: Queue, rank: Rank, lanes: list[int], now: Moment, in_front: bool) -> list[Lane]:
+        """Lanes of one rank: those whose lease we hold first, the others in turn. One of the others into which we have
+        not looked for a while comes first, now and then: its server may have no consumers, and ours may never come to
+        the end of its own lanes. Turns are for the rank that is in front: only that is sure to be looked into."""
+        turn = self._turn(queue, RECEIVE, rank, int(in_front)) % len(lanes)
         lanes = lanes[turn:] + lanes[:turn]
         held = [number for number in lanes if self._holds(queue, number, now)]
         others = [number for number in lanes if number not in held]
         first = [self.lane(queue, number) for number in held]
         then = [self.lane(queue, number) for number in others]
-        long_ago_ms = now.monotonic_ms - limits.LANE_VISIT_MS
-        if first and then and self._visits.setdefault(queue.incarnation, now.monotonic_ms) <= long_ago_ms:
-            visited = min(then, key=lambda lane: lane.view.received_ms)
-            if visited.view.received_ms <= long_ago_ms:
-                self._visits[queue.incarnation] = now.monotonic_ms
-                then.remove(visited)
-                first.insert(0, visited)
+        if in_front and first and then:
+            visits = self._visits.setdefault(queue.incarnation, {})
+            long_ago_ms = now.monotonic_ms - limits.LANE_VISIT_MS
+            if visits.setdefault(rank, now.monotonic_ms) <= long_ago_ms:
+                visited = min(then, key=lambda lane: lane.view.received_ms)
+                if visited.view.received_ms <= long_ago_ms:
+                    visits[rank] = now.monotonic_ms
+                    then.remove(visited)
+                    first.insert(0, visited)
         return [*first, *then]
 
     def worker(self, lane: Lane) -> Worker:
@@ -198,7 +236,7 @@ class Memory:
     def lanes_in_turn(self, queue: Queue) -> list[int]:
         """All lanes, each the first in its turn."""
         lanes = queue.read_lanes
-        turn = self._turn(queue, RECEIVE, lanes)
+        turn = self._turn(queue, RECEIVE) % len(lanes)
         return lanes[turn:] + lanes[:turn]
 
     async def richer_holders(self, queue: Queue) -> frozenset[str]:

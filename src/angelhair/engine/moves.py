@@ -13,8 +13,10 @@ from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.catalog import Queue
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
+from angelhair.engine.ranks import Rank
 from angelhair.engine.settling import begun
 from angelhair.errors import InvalidRequest, QueueNotFound
+from angelhair.model import MessageId
 
 ORIGIN_PARTS = 3
 """Account, queue and id, as `transfer` writes them. A producer's own idea of an origin leads nowhere."""
@@ -27,7 +29,7 @@ async def move_exhausted(memory: Memory, queue: Queue, lane: Lane, now: Moment) 
     """Messages that used up their deliveries go to the dead-letter queue; moves that stand still go on."""
     view = lane.view
     if view.exhausted:
-        target = await _dead_letter_lane(memory, queue, now)
+        target = await _dead_letter_lane(memory, queue, lane.rank, now)
         purged = (await read_marks(lane)).purged
         taken = dict(list(view.exhausted.items())[: limits.MOVES])
         for number in taken:
@@ -94,14 +96,17 @@ async def _redrive_lane(
         found = await peek.visible_candidates(lane, wanted, trusted, True)
     for bucket, candidates in by_bucket(found).items():
         with begun(done.begun):
-            targets = await _by_origin(lane, bucket, candidates) if destination is None else {destination: candidates}
-        for name, group in targets.items():
+            targets = (
+                await _by_origin(lane, bucket, candidates) if destination is None else {(destination, None): candidates}
+            )
+        for (name, origin_lane), group in targets.items():
             left = most - done.arrived
             if left <= 0:
                 return
             with begun(done.begun):
                 try:
-                    target = memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
+                    to = await memory.find_queue(queue.account, name, now)
+                    target = memory.lane_for_put(to, now, lane.rank if origin_lane is None else to.rank_of(origin_lane))
                 except (QueueNotFound, InvalidRequest):
                     if destination is not None and not done.begun:
                         raise
@@ -112,14 +117,24 @@ async def _redrive_lane(
                 done.arrived += await _finish(memory, lane, bucket, moving, now)
 
 
-async def _by_origin(lane: Lane, bucket: int, candidates: list[Candidate]) -> dict[str, list[Candidate]]:
+async def _by_origin(
+    lane: Lane, bucket: int, candidates: list[Candidate]
+) -> dict[tuple[str, int | None], list[Candidate]]:
+    """By queue and lane: what was urgent, or one of very many, is so again when it comes back."""
     origins = await peek.origins(lane, bucket, candidates)
-    targets: dict[str, list[Candidate]] = {}
+    targets: dict[tuple[str, int | None], list[Candidate]] = {}
     for candidate in candidates:
         parts = (origins.get(candidate.number) or "").split("/")
         if len(parts) == ORIGIN_PARTS:
-            targets.setdefault(parts[1], []).append(candidate)
+            targets.setdefault((parts[1], _lane_in(parts[2])), []).append(candidate)
     return targets
+
+
+def _lane_in(text: str) -> int | None:
+    try:
+        return MessageId.parse(text).lane
+    except InvalidRequest:
+        return None
 
 
 async def _begin(
@@ -140,12 +155,12 @@ async def _finish(memory: Memory, lane: Lane, bucket: int, moving: Sequence[int]
         return await transfer.resume(lane, bucket, moving, _find(memory, now), memory.identities.fresh(), now)
 
 
-async def _dead_letter_lane(memory: Memory, queue: Queue, now: Moment) -> Lane | None:
+async def _dead_letter_lane(memory: Memory, queue: Queue, rank: Rank, now: Moment) -> Lane | None:
     name = queue.settings.dead_letter_queue
     if name is None:
         return None
     try:
-        return memory.lane_for_put(await memory.find_queue(queue.account, name, now), now)
+        return memory.lane_for_put(await memory.find_queue(queue.account, name, now), now, rank)
     except (QueueNotFound, InvalidRequest):
         # Not there, or of another kind, which has no place for them.
         return None
@@ -165,7 +180,9 @@ def _find(memory: Memory, now: Moment) -> transfer.FindLane:
             return None
         if queue.incarnation != target.incarnation:
             return None
-        return memory.lane_for_put(queue, now) if opened else memory.lane(queue, target.lane)
+        if not opened:
+            return memory.lane(queue, target.lane)
+        return memory.lane_for_put(queue, now, queue.rank_of(target.lane))
 
     return find
 

@@ -13,6 +13,7 @@ from angelhair.engine.bucketed.put import Placed, PutOutcome, Written
 from angelhair.engine.catalog import Queue
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
+from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import JoiningStore
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, StoreError, Unavailable
 from angelhair.model import NewMessage
@@ -67,13 +68,14 @@ async def _put_keyed(
 
 
 async def put_together(
-    memory: Memory, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain
+    memory: Memory, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain,
+    rank: Rank = PLAIN,
 ) -> list[PutOutcome] | Reservation | None:
     """The whole put in one step, or as far as it went: see `bucketed.put.write_together`."""
     # Before a lane is chosen: each choice is the next one's turn, and one that is not used would always skip the same.
     if not all(put.is_plain(queue.settings, message) for message in messages):
         return None
-    lane, attempt = memory.lane_for_put(queue, memory.clock.now()), memory.identities.fresh()
+    lane, attempt = memory.lane_for_put(queue, memory.clock.now(), rank), memory.identities.fresh()
     begin_ms = await wake.index_time_ms(lane)
     written = await put.write_together(lane, store, messages, attempt, begin_ms, lane.clock.now())
     if not isinstance(written, Written):

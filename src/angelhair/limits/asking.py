@@ -36,6 +36,9 @@ BUCKET_SIZE_MAXIMUM = 10_000
 LANES_MAXIMUM = 64
 """Lanes of a queue. Each costs two small reads when a receive looks for work."""
 
+PRIORITIES_MAXIMUM = 10
+"""Priorities of a queue: as many as message queues commonly have. Each has lanes of its own."""
+
 DURATION_MAXIMUM_MS = 100 * 365 * 86_400_000
 """Any time span that a user gives: a century. Keeps every sum of times far inside 64 bits."""
 

@@ -155,6 +155,27 @@ LEASE_BEAT_MS = 2_500
 DUE_SPARE = 64
 """Entries of a lane's heap of looks that may be stale before it is made anew; and as many as there are good ones."""
 
+RANK_SHARE = 8
+"""Of so many receives one begins with messages that would otherwise wait for others: of a lower priority, or of a noisy
+tenant. Seven eighths for those that come first is nearly all; an eighth is enough that nobody waits for ever."""
+
+NOISY_MESSAGES = 30
+"""Messages of one tenant that wait before it counts as noisy: SQS's figure. So many may stand before a quiet tenant's
+message, for each noisy tenant and each server that puts."""
+
+NOISY_SHARE = 10
+"""A tenant is noisy when its messages are more than one in so many of all that wait: SQS's tenth."""
+
+TENANTS = 1_024
+"""Tenants of one queue that a server counts the messages of. At most ten can be noisy at once; who sends that much is
+never the one that was silent for longest, and that one is forgotten first."""
+
+TENANT_RUNS = 64
+"""Runs of ids, of one tenant in one lane, whose end is remembered: when there are more, two of them become one."""
+
+FAIR_QUEUES = 256
+"""Queues whose tenants a server counts; together with the two above some tens of megabytes at worst."""
+
 LANE_VISIT_MS = 10_000
 """How long a server that always finds enough in its own lanes leaves those of others to them: long, as the two meet
 there, and not for ever, as another may have no consumers."""

@@ -89,8 +89,8 @@ CONTROLS = (
         (
             Patch(
                 "catalog.change",
-                "new = list(range(made, made + settings.lanes - len(opened)))",
-                "new = [lane for lane in range(64) if lane not in lanes][: settings.lanes - len(opened)]",
+                "new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))",
+                "new = [lane for lane in range(64) if lane not in queue.lanes][:len(missing)]",
             ),
         ),
         covered_by="R11: the sequence of a forgotten lane stays, sealed; no id of it comes a second time.",

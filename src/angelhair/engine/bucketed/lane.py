@@ -29,6 +29,7 @@ from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.marks import Marks, QueueGone, pointer_marks
+from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import Partition, Slice, Span, Store
 from angelhair.model import QueueSettings
 
@@ -114,6 +115,8 @@ class LaneView:
     """Whether the last look came as far as the present."""
     index_seen: set[tuple[int, int, str, int]] = field(default_factory=set)
     """Rows of the wake index that the last look brought."""
+    passed_to: int = 0
+    """Ids below have been handed out or purged, as the marks had it when they were last read."""
     typical_body_bytes: int | None = None
     """None before the first. Follows large bodies at once and small ones slowly: it decides how much is read."""
 
@@ -127,6 +130,15 @@ class LaneView:
         # Large ones count at once: a read that is too large costs memory, one that is too small only a round trip.
         weight = 2 if body_bytes > typical else 16
         self.typical_body_bytes = max(1, typical + (body_bytes - typical) // weight)
+
+    def handed_out(self) -> int:
+        """Up to which id messages have been handed out, for all that is known: by others in whole buckets."""
+        if self.fresh:
+            return max(self.passed_to, self.fresh[0][1].number)
+        return max([self.passed_to, *[opened.position for opened in self.open.values()]])
+
+    def note_passed(self, marks: Marks, bucket_size: int) -> None:
+        self.passed_to = max(self.passed_to, marks.reader * bucket_size, marks.purged)
 
     def earliest_due_ms(self) -> int | None:
         """When, on our own clock, something may be found that this server knows of."""
@@ -233,6 +245,7 @@ class Lane:
     trusts_clock: Callable[[Moment], bool]
     """Whether our wall clock was near the store's a short while ago and has not jumped since."""
     view: LaneView
+    rank: Rank = PLAIN
 
     def bucket_of(self, number: int) -> int:
         return number // self.settings.bucket_size
@@ -275,5 +288,6 @@ def marks_of(lane: Lane, sequence: Slice, pointers: Slice) -> Marks:
         raise QueueGone(lane.queue)
     marks = pointer_marks(pointers)._replace(next_id=next_id)
     lane.view.next_id = max(next_id, lane.view.next_id or 0)
+    lane.view.note_passed(marks, lane.settings.bucket_size)
     lane.view.forget_below(marks)
     return marks

@@ -72,6 +72,7 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
                     candidate.delivery or 0,
                     candidate.enqueued_at,
                     origin if isinstance(origin, str) else None,
+                    priority=lane.rank.priority,
                 )
             )
     return peeked

@@ -241,6 +241,7 @@ async def _confirm(
         if pointers is None:
             (pointers,) = await read_surely(lane.store, [Span(lane.pointers)])
         marks = pointer_marks(pointers)
+        lane.view.note_passed(marks, lane.settings.bucket_size)
         # Entries that the wake marks had passed already are written again, above them.
         await wake.arm(lane, [(0, bucket) for slot, bucket in slots if slot <= marks.wake_raised])
         if doubtful := [item.number for items in arrived.values() for item in items if item.number < marks.erased]:

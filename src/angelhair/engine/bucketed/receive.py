@@ -250,5 +250,6 @@ def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment)
             now.wall_ms + wish.visibility_ms,
             origin,
             None,
+            lane.rank.priority,
         )
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from angelhair.engine import ledger
+from angelhair.engine import catalog, ledger
 from angelhair.engine.addressing import AckOutcome, by_lane
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
@@ -17,7 +17,7 @@ from angelhair.engine.bucketed.operate import move_repair_back, purge_lanes, rai
 from angelhair.engine.bucketed.put import PutOutcome
 from angelhair.engine.bucketed.receive import receive
 from angelhair.engine.bucketed.retire import retire
-from angelhair.engine.catalog import Queue
+from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.engine.counts import Stats
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.lanes import step_lanes
@@ -25,19 +25,21 @@ from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.marks import Marks
 from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, ReserveAgain, put_reserved, put_together
+from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.receipts import Receipt
 from angelhair.engine.stats import lane_stats
 from angelhair.engine.store import JoiningStore
 from angelhair.engine.waiting import Waiting
-from angelhair.errors import StoreError
+from angelhair.errors import QueueNotFound, StoreError
 from angelhair.model import MessageId, NewMessage, Peeked, WantedChange
 
 
 class Bucketed(Verbs):
     # --- messages -------------------------------------------------------------------------------------------------
 
-    async def reserve(self, queue: Queue, count: int) -> Reservation:
-        lane = self.memory.lane_for_put(queue, self.memory.clock.now())
+    async def reserve(self, queue: Queue, count: int, rank: Rank = PLAIN) -> Reservation:
+        queue = await self._with_lanes(queue, rank)
+        lane = self.memory.lane_for_put(queue, self.memory.clock.now(), rank)
         first = await putting.reserve(lane, count, self.memory.identities.fresh())
         return Reservation(queue, lane, first)
 
@@ -47,9 +49,28 @@ class Bucketed(Verbs):
         return await put_reserved(self.memory, reservation, messages, reserve_again)
 
     async def put_together(
-        self, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain
+        self, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain,
+        rank: Rank = PLAIN,
     ) -> list[PutOutcome] | Reservation | None:
-        return await put_together(self.memory, queue, store, messages, reserve_again)
+        queue = await self._with_lanes(queue, rank)
+        return await put_together(self.memory, queue, store, messages, reserve_again, rank)
+
+    async def _with_lanes(self, queue: Queue, rank: Rank) -> Queue:
+        """The queue with lanes for noisy tenants, which are made for the first of them. Where that fails, messages go
+        among the others: nothing but their turn depends on it."""
+        rank = queue.nearest(rank)
+        if not rank.noisy or not queue.settings.fair or queue.open_lanes_of(rank):
+            return queue
+        memory = self.memory
+        try:
+            changed = await catalog.change(
+                memory.store, queue, lambda found: Rewritten({}, found.notes), memory.clock.now(), rank
+            )
+        except (StoreError, QueueNotFound):
+            memory.distrust(queue.account, queue.name)
+            return queue
+        memory.remember(changed, memory.clock.now())
+        return changed
 
     async def receive(self, queue: Queue, group: Sequence[Waiting]) -> None:
         memory = self.memory

@@ -18,6 +18,7 @@ from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.marks import Marks
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
+from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import JoiningStore
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import InvalidRequest
@@ -30,8 +31,8 @@ class Verbs:
 
     # --- messages -------------------------------------------------------------------------------------------------
 
-    async def reserve(self, queue: Queue, count: int) -> Reservation | None:
-        """Ids for exactly so many messages; None when this kind puts whole groups in one step."""
+    async def reserve(self, queue: Queue, count: int, rank: Rank = PLAIN) -> Reservation | None:
+        """Ids for exactly so many messages of a rank; None when this kind puts whole groups in one step."""
         return None
 
     async def put_reserved(
@@ -40,7 +41,8 @@ class Verbs:
         self._cannot(reservation.queue, "reserves no ids")
 
     async def put_together(
-        self, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain
+        self, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain,
+        rank: Rank = PLAIN,
     ) -> list[PutOutcome] | Reservation | None:
         """The whole put in one step, or as far as it went; None when that is not how these are put."""
         return await self.put_whole(queue, messages)

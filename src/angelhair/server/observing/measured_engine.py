@@ -16,6 +16,7 @@ from angelhair.engine.counts import Stats
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
 from angelhair.engine.identities import Identities
 from angelhair.engine.puts import Reservation
+from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import JoiningStore, Store
 from angelhair.model import Ask, NewMessage, WantedChange
 from angelhair.server.observing.observer import Observer
@@ -26,14 +27,16 @@ class MeasuredEngine(Engine):
         super().__init__(store, identities, clock)
         self._observer = observer
 
-    async def reserve_or_none(self, account: str, name: str, count: int) -> Reservation | None:
+    async def reserve_or_none(
+        self, account: str, name: str, count: int, rank: Rank = PLAIN
+    ) -> Reservation | None:
         self._observer.group("put", count)
-        return await super().reserve_or_none(account, name, count)
+        return await super().reserve_or_none(account, name, count, rank)
 
     async def _put_together(
-        self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore
+        self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore, rank: Rank
     ) -> list[PutOutcome] | Reservation | None:
-        put = await super()._put_together(account, name, messages, store)
+        put = await super()._put_together(account, name, messages, store, rank)
         if put is not None:
             self._observer.group("put", len(messages))
         return put
