@@ -13,7 +13,7 @@ from angelhair import limits
 from angelhair.cli.asking import add_server_flags, connected
 from angelhair.cli.exits import DONE, FAILED, Ended, WrongUsage, code_of_all, complain, in_words, word_of
 from angelhair.cli.output import counted, note, on_terminal, print_json, progress, say
-from angelhair.cli.parsers import add_command, add_queue, due, duration
+from angelhair.cli.parsers import add_command, add_queue, due, duration, whole
 from angelhair.errors import AngelhairError
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ def add_to(commands: Any) -> None:
                       help="not to be received before: 2026-11-15T13:00:00Z, or '2026-11-15 13:00' in local time")
     parser.add_argument("--key", metavar="KEY", help="an idempotency key: within the queue's dedup_window, puts with "
                         "one key are one message")
+    parser.add_argument("--group", metavar="NAME", help="whose messages they are: who floods a fair queue is served "
+                        "after the others")
+    parser.add_argument("--priority", type=whole(0, limits.PRIORITIES_MAXIMUM - 1), metavar="N",
+                        help="a higher one is served first, in a queue with so many priorities (default: 0)")
     parser.add_argument("--quiet", "-q", action="store_true", help="print no ids")
     add_server_flags(parser)
 
@@ -72,7 +76,7 @@ def _put_one(client: Client, arguments: argparse.Namespace) -> int:
         raise Ended(FAILED, f"the body has more than {limits.BODY_BYTES:,} bytes, which is the limit")
     id_ = client.put(
         arguments.queue, body, content_type=arguments.content_type, delay=arguments.delay, due=arguments.due,
-        key=arguments.key,
+        key=arguments.key, group=arguments.group, priority=arguments.priority,
     )
     if arguments.json:
         print_json({"id": id_, "queue": arguments.queue})
@@ -152,7 +156,10 @@ def _put_portion(
                 FAILED, f"line {before + index + 1} has more than {limits.BODY_BYTES:,} bytes, which is the limit; "
                 f"{counted(before, 'line')} before it were put",
             )
-    drafts = [Draft(line, arguments.content_type, arguments.delay, arguments.due) for line in lines]
+    drafts = [
+        Draft(line, arguments.content_type, arguments.delay, arguments.due, None, arguments.group, arguments.priority)
+        for line in lines
+    ]
     try:
         return client.put_many(arguments.queue, drafts)
     except AngelhairError as error:

@@ -25,6 +25,8 @@ def message_json(message: PeekedMessage) -> dict[str, Any]:
     fields["enqueued_at"] = rfc3339(message.enqueued_at)
     origin = message.origin
     fields["origin"] = None if origin is None else {"queue": origin.queue, "id": origin.id}
+    # As over REST, where they are said if they are there.
+    fields |= {name: value for name, value in (("group", message.group), ("priority", message.priority)) if value}
     return fields
 
 

@@ -72,6 +72,8 @@ def _seen(name: str, found: Fields) -> dict[str, Any]:
         "deliveries": found["deliveries"],
         "enqueued_at": moment(found["enqueued_at"]),
         "origin": None if origin is None else Origin(origin["queue"], origin["id"]),
+        "group": found.get("group"),
+        "priority": found.get("priority", 0),
     }
 
 

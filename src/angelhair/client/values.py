@@ -30,6 +30,8 @@ class QueueSettings(TypedDict, total=False):
     archive: bool
     dedup_window: Seconds
     dedup_scope: str
+    priorities: int
+    fair: bool
 
 
 class Statistics(NamedTuple):
@@ -67,6 +69,10 @@ class Draft(NamedTuple):
     due: datetime | None = None
     key: str | None = None
     """Puts with one key within the queue's window are one message."""
+    group: str | None = None
+    """Whose message it is: who floods a fair queue is served after the others."""
+    priority: int | None = None
+    """A higher one is served first; None is 0."""
 
 
 class PutOutcome(NamedTuple):
@@ -114,6 +120,8 @@ class PeekedMessage:
     enqueued_at: datetime
     origin: Origin | None
     """Where it came from, if it was moved here."""
+    group: str | None = field(default=None, kw_only=True)
+    priority: int = field(default=0, kw_only=True)
 
     @property
     def text(self) -> str:

@@ -183,7 +183,7 @@ class Memory:
         return turns[verb, rank]
 
     def lane_for_put(self, queue: Queue, now: Moment, rank: Rank = PLAIN) -> Lane:
-        """A lane of this rank, or of the nearest that there is: one whose lease we hold if there is one, so that servers
+        """A lane of this rank, or of the nearest that there is: one whose lease we hold if we can, so that servers
         do not contend; else each in turn."""
         rank = queue.nearest(rank)
         lanes = queue.open_lanes_of(rank) or queue.open_lanes_of(rank._replace(noisy=False)) or queue.open_lanes

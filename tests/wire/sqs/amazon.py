@@ -16,7 +16,8 @@ import botocore.session
 from botocore.model import OperationModel, ServiceModel
 
 from angelhair.server.http.messages import Request, Response
-from angelhair.server.sqs.answering import decode
+from angelhair.server.sqs import answering
+from angelhair.server.sqs.checks.beyond import held_to_sqs
 from angelhair.server.sqs.errors import Protocol
 from angelhair.server.sqs.recognising import Asked, recognise
 
@@ -122,6 +123,11 @@ def asked(given: Request) -> Asked:
     found = recognise(given)
     assert found is not None
     return found
+
+
+def decode(question: Asked, given: Request) -> Any:
+    """As an action has it whose queue has SQS's limits."""
+    return held_to_sqs(answering.decode(question, given))
 
 
 def decoded(given: Request) -> Any:

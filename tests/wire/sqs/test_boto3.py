@@ -13,9 +13,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from angelhair.server.sqs import errors, outputs
-from angelhair.server.sqs.answering import answer, decode, refuse
+from angelhair.server.sqs.answering import answer, refuse
 from angelhair.server.sqs.shape import MessageAttributeValue
-from tests.wire.sqs.amazon import HOST, URL, asked
+from tests.wire.sqs.amazon import HOST, URL, asked, decode
 from tests.wire.sqs.amazon import request as received
 
 Respond = Callable[[str, Any], Any]

@@ -9,13 +9,13 @@ import pytest
 
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs import errors
-from angelhair.server.sqs.answering import decode, refuse
+from angelhair.server.sqs.answering import refuse
 from angelhair.server.sqs.checks.attributes import two_encryptions
 from angelhair.server.sqs.checks.common import invalid_next_token
 from angelhair.server.sqs.checks.moves import no_such_resource
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue
 from angelhair.server.sqs.errors import Protocol
-from tests.wire.sqs.amazon import PROTOCOLS, URL, asked, asked_for, form, json, parsed, request
+from tests.wire.sqs.amazon import PROTOCOLS, URL, asked, asked_for, decode, form, json, parsed, request
 from tests.wire.sqs.refusals import CASES
 
 STATUSES = {"InvalidAddress": 404, "ResourceNotFoundException": 404, "OverLimit": 403}

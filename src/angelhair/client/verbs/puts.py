@@ -35,9 +35,11 @@ def put(
     delay: Seconds | None = None,
     due: datetime | None = None,
     key: str | None = None,
+    group: str | None = None,
+    priority: int | None = None,
 ) -> Plan[str]:
     """Puts one message and returns its id. Text is put as UTF-8."""
-    draft = _keyed(manner, Draft(body, content_type, delay, due, key))
+    draft = _keyed(manner, Draft(body, content_type, delay, due, key, group, priority))
     fields = _fields(draft)
     query = {name: str(value) for name, value in fields.items() if name != "content_type"}
     request = Request("PUT", of_queue(queue, "message"), query, body_bytes(body), content_type)
@@ -89,13 +91,16 @@ def _fields(draft: Draft) -> dict[str, Any]:
         check_text("content_type", draft.content_type)
         if not (draft.content_type.isascii() and draft.content_type.isprintable()):
             raise InvalidRequest("content_type", "may hold printable characters of ASCII only")
-    if draft.key is not None:
-        check_text("key", draft.key)
+    for name, text in (("key", draft.key), ("group", draft.group)):
+        if text is not None:
+            check_text(name, text)
     fields = {
         "content_type": draft.content_type,
         "delay": draft.delay,
         "due": None if draft.due is None else draft.due.isoformat(timespec="milliseconds"),
         "key": draft.key,
+        "group": draft.group,
+        "priority": draft.priority,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from angelhair import limits
 from angelhair.clock import Clock
 from angelhair.errors import InvalidRequest
+from angelhair.model import Delivery, Peeked
 from angelhair.server.http.messages import Request
 from angelhair.server.rest.errors import Refusal, invalid
 from angelhair.server.rest.shapes import Origin
@@ -23,6 +24,7 @@ class _Attributes(msgspec.Struct):
     """Of a message's attributes, what this door knows. The other doors keep theirs beside it."""
 
     content_type: str | None = None
+    group: str | None = None
 
 
 _attributes_decoder = msgspec.json.Decoder(_Attributes)
@@ -41,25 +43,36 @@ def content_type_of(request: Request) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def attributes_with(content_type: str) -> str:
+def attributes_with(content_type: str | None, group: str | None = None) -> str | None:
+    if content_type is None and group is None:
+        return None
+    if content_type is None:
+        return json.dumps({"group": group})
     if len(content_type) > limits.CONTENT_TYPE_LENGTH or not (content_type.isascii() and content_type.isprintable()):
         raise InvalidRequest(
             "content_type", f"may have up to {limits.CONTENT_TYPE_LENGTH} printable characters of ASCII"
         )
-    return json.dumps({"content_type": content_type})
+    return json.dumps({"content_type": content_type} | ({} if group is None else {"group": group}))
 
 
 @lru_cache(maxsize=256)
-def _content_type_in(attributes: str) -> str | None:
+def _known_in(attributes: str) -> _Attributes:
     try:
-        return _attributes_decoder.decode(attributes).content_type
+        return _attributes_decoder.decode(attributes)
     except msgspec.DecodeError:
         # Whoever put this did not come through a door; the message is worth more than its attributes.
-        return None
+        return _Attributes()
 
 
 def content_type_in(attributes: str | None) -> str | None:
-    return None if attributes is None else _content_type_in(attributes)
+    return None if attributes is None else _known_in(attributes).content_type
+
+
+def group_of(message: Delivery | Peeked) -> str | None:
+    """A fifo queue knows it; elsewhere it is one of the message's attributes."""
+    if message.group is not None or message.attributes is None:
+        return message.group
+    return _known_in(message.attributes).group
 
 
 def text_or_bytes(body: bytes) -> tuple[str | UnsetType, bytes | UnsetType]:

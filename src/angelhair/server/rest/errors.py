@@ -22,7 +22,7 @@ from angelhair.errors import (
 )
 from angelhair.server.auth import Refused
 from angelhair.server.http.messages import Response, json_response
-from angelhair.server.rest.shapes import Error
+from angelhair.server.rest.own_shapes import Error
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ _RECEIPT = str(query.RECEIPT.example)
 _SETTINGS = shapes.Settings(
     kind="bucketed", bucket_size=1000, lanes=1, visibility_timeout=60, repair_timeout=60, delay=0, retention=345600,
     max_deliveries=5, dead_letter_queue="orders-dead", history=86400, archive=False, dedup_window=300,
-    dedup_scope="queue",
+    dedup_scope="queue", priorities=1, fair=True,
 )
 _CHANGEABLE = list(shapes.Changes.__struct_fields__)
 _MADE, _CHANGED = "2026-11-15T13:00:00.123Z", "2026-11-15T13:05:00.456Z"

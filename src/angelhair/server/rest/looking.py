@@ -6,7 +6,7 @@ from angelhair import limits
 from angelhair.model import Peeked
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
-from angelhair.server.rest.content import content_type_in, origin_of, text_or_bytes
+from angelhair.server.rest.content import content_type_in, group_of, origin_of, text_or_bytes
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
@@ -57,4 +57,6 @@ def seen(message: Peeked) -> shapes.MessageSeen:
         deliveries=message.deliveries,
         enqueued_at=rfc3339(message.enqueued_at_ms),
         origin=origin_of(message.origin),
+        group=group_of(message),
+        priority=message.priority,
     )

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from angelhair.model import QueueSettings
-from angelhair.server.rest import shapes
+from angelhair.server.rest import own_shapes, shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.query import Parameter
 from angelhair.server.rest.queues import settings_of
@@ -46,11 +46,11 @@ GROUPS = {
 
 
 def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
-    wanted = [shape for route in routes for shape in _shapes_of(route)] + [shapes.Error]
+    wanted = [shape for route in routes for shape in _shapes_of(route)] + [own_shapes.Error]
     references, components = msgspec.json.schema_components(wanted, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(map(repr, wanted), references, strict=True))
     for name, component in components.items():
-        shape = getattr(shapes, name)
+        shape = getattr(shapes, name, None) or getattr(own_shapes, name)
         component.update(shape.beyond)
         for field, known in component["properties"].items():
             if field in shape.meanings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from angelhair.server.http.messages import Response
-from angelhair.server.rest import shapes
+from angelhair.server.rest import own_shapes
 from angelhair.server.rest.route import Answer, Route
 
 METRICS_TYPE = "text/plain"
@@ -18,12 +18,12 @@ async def _elsewhere(*_: Any) -> Response:
 OPERATORS = (
     Route(
         "GET", "/health/live", _elsewhere, "live", "Server", "Whether this process lives",
-        {200: Answer("It does.", shapes.Health, shapes.Health("live"))}, action=None,
+        {200: Answer("It does.", own_shapes.Health, own_shapes.Health("live"))}, action=None,
         description="Says nothing of the store: that it is away is no reason to start a process again.",
     ),
     Route(
         "GET", "/health/ready", _elsewhere, "ready", "Server", "Whether to send requests here",
-        {200: Answer("Its store answers, and it is not stopping.", shapes.Health, shapes.Health("ready"))},
+        {200: Answer("Its store answers, and it is not stopping.", own_shapes.Health, own_shapes.Health("ready"))},
         refusals=("unavailable",), action=None,
     ),
     Route(

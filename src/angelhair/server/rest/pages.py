@@ -9,7 +9,7 @@ import msgspec
 
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.release import version
-from angelhair.server.rest import openapi, query, reading, shapes
+from angelhair.server.rest import openapi, own_shapes, query, reading
 from angelhair.server.rest.operators import OPERATORS
 from angelhair.server.rest.route import Answer, Route
 from angelhair.server.service import Service
@@ -17,7 +17,7 @@ from angelhair.server.service import Service
 HTML = "text/html; charset=utf-8"
 # The page holds no script and loads nothing: a browser may know that.
 _HTML_HEADERS = (("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),)
-_LINKS = shapes.Links("/queues", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics")
+_LINKS = own_shapes.Links("/queues", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics")
 
 
 def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
@@ -25,7 +25,7 @@ def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
 
     async def about(service: Service, request: Request) -> Response:
         query.read(request.query, query.NONE)
-        return json_response(200, shapes.About("angelhair", version(), _LINKS))
+        return json_response(200, own_shapes.About("angelhair", version(), _LINKS))
 
     async def show_openapi(service: Service, request: Request) -> Response:
         query.read(request.query, query.NONE)
@@ -43,11 +43,11 @@ def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:
     def page() -> bytes:
         return reading.page(all_routes, openapi.document(all_routes, version())).encode()
 
-    about_example = shapes.About("angelhair", "1.0.0", _LINKS)
+    about_example = own_shapes.About("angelhair", "1.0.0", _LINKS)
     own = (
         Route(
             "GET", "/", about, "about", "Server", "What this is",
-            {200: Answer("Name, version, and where to go on.", shapes.About, about_example)}, action=None,
+            {200: Answer("Name, version, and where to go on.", own_shapes.About, about_example)}, action=None,
         ),
         Route(
             "GET", "/openapi.json", show_openapi, "openapi", "Server", "This description, for programs",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import UNSET
 
@@ -37,6 +39,14 @@ PARAMETERS = query.parameters(
         "key", "An idempotency key: within the queue's `dedup_window`, puts with the same key are one message.",
         {"type": "string", "minLength": 1, "maxLength": limits.KEY_LENGTH}, "order-4711",
     ),
+    query.Parameter(
+        "group", "Whose message it is: if the queue is `fair`, who floods it is served after the others.",
+        {"type": "string", "minLength": 1, "maxLength": limits.GROUP_LENGTH}, "customer-7",
+    ),
+    query.whole(
+        "priority", "A higher one is served first; the queue's `priorities` say how many there are.",
+        0, limits.PRIORITIES_MAXIMUM - 1, 0,
+    ),
 )
 
 _items_decoder = msgspec.json.Decoder(shapes.NewMessages)
@@ -47,6 +57,7 @@ async def put_message(service: Service, request: Request, queue: str) -> Respons
     message = NewMessage(check_size(request.body), content_type_of(request))
     if request.query:
         message = _with_parameters(message, request, service)
+        await _check_priorities(service, request.account, queue, [message])
     (outcome,) = await service.put(request.account, queue, (message,))
     if not isinstance(outcome, MessageId):
         raise outcome
@@ -60,13 +71,25 @@ def _with_parameters(message: NewMessage, request: Request, service: Service) ->
         if delay_ms is not None:
             raise invalid("due", "and delay cannot both be given")
         delay_ms = delay_until_ms(given["due"], service.clock)
-    return message._replace(delay_ms=delay_ms, key=key)
+    group, priority = given.get("group"), given.get("priority", 0)
+    if group is not None:
+        message = message._replace(attributes=attributes_with(request.headers.get("content-type") or None, group))
+    return message._replace(delay_ms=delay_ms, key=key, group=group, priority=priority)
+
+
+async def _check_priorities(service: Service, account: str, queue: str, messages: Sequence[NewMessage]) -> None:
+    highest = max(message.priority for message in messages)
+    if highest:
+        there_are = (await service.engine.find_queue(account, queue)).settings.priorities
+        if highest >= there_are:
+            raise invalid("priority", f"must be below {there_are}, which is how many priorities the queue has")
 
 
 async def put_messages(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     items = decode(request, _items_decoder)
     messages = [_message(item, index, service) for index, item in enumerate(items)]
+    await _check_priorities(service, request.account, queue, messages)
     outcomes = await service.put(request.account, queue, messages)
     ids = [shapes.PutId(str(outcome)) for outcome in outcomes if isinstance(outcome, MessageId)]
     if len(ids) == len(outcomes):
@@ -96,8 +119,12 @@ def _message(item: shapes.NewMessageItem, index: int, service: Service) -> NewMe
         due_ms = query.due_ms(field, due) if isinstance(due, str) else query.due_number_ms(field, due)
         delay_ms = delay_until_ms(due_ms, service.clock)
     try:
-        attributes = None if item.content_type is UNSET else attributes_with(item.content_type)
-        message = NewMessage(body, attributes, delay_ms, None if item.key is UNSET else item.key)
+        group = None if item.group is UNSET else item.group
+        attributes = attributes_with(None if item.content_type is UNSET else item.content_type, group)
+        message = NewMessage(
+            body, attributes, delay_ms, None if item.key is UNSET else item.key, group=group,
+            priority=0 if item.priority is UNSET else item.priority,
+        )
         validate_message(message)
     except InvalidRequest as error:
         raise invalid(where + error.field, error.message) from None

@@ -7,7 +7,7 @@ from angelhair.model import Ask, Delivery
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.polling import Patience
 from angelhair.server.rest import query, shapes
-from angelhair.server.rest.content import content_type_in, origin_of, text_or_bytes
+from angelhair.server.rest.content import content_type_in, group_of, origin_of, text_or_bytes
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
@@ -45,4 +45,6 @@ def _delivered(delivery: Delivery) -> shapes.MessageDelivered:
         first_delivered_at=rfc3339(delivery.first_delivered_at_ms),
         visible_at=rfc3339(delivery.visible_at_ms),
         origin=origin_of(delivery.origin),
+        group=group_of(delivery),
+        priority=delivery.priority,
     )

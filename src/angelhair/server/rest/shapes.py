@@ -22,6 +22,7 @@ Count = Annotated[int, Meta(ge=0)]
 LaneNumber = Annotated[int, Meta(ge=0, le=limits.LANE_NUMBER_MAXIMUM)]
 BucketNumber = Annotated[int, Meta(ge=0, le=limits.INTEGER_LIMIT - 1)]
 ContentType = Annotated[str, Meta(pattern="^[ -~]*$", min_length=1, max_length=limits.CONTENT_TYPE_LENGTH)]
+Priority = Annotated[int, Meta(ge=0, le=limits.PRIORITIES_MAXIMUM - 1)]
 State = Literal["open", "closed", "final", "settled", "finished", "dropped"]
 Due = Annotated[str, Meta(pattern=DUE_PATTERN)] | Annotated[float, Meta(ge=0, le=limits.DUE_MAXIMUM_SECONDS)]
 
@@ -52,6 +53,8 @@ SETTINGS = {
     "archive": "Keep it also until an archive has it.",
     "dedup_window": "For how long an idempotency key is remembered.",
     "dedup_scope": "Of a fifo queue: where a key is one message, in all of it or in its group.",
+    "priorities": "So many levels, from 0 on: messages of a higher one are served first. Each has `lanes` of its own.",
+    "fair": "Messages of a group that floods the queue are served after those of the others.",
 }
 
 
@@ -71,6 +74,8 @@ class Changes(Shape):
     archive: bool | UnsetType = UNSET
     dedup_window: Annotated[float, Meta(ge=1, le=limits.TTL_MAXIMUM_SECONDS)] | UnsetType = UNSET
     dedup_scope: Literal["queue", "group"] | UnsetType = UNSET
+    priorities: Annotated[int, Meta(ge=1, le=limits.PRIORITIES_MAXIMUM)] | UnsetType = UNSET
+    fair: bool | UnsetType = UNSET
 
 
 class NewQueue(Changes):
@@ -98,6 +103,8 @@ class Settings(Shape):
     archive: bool
     dedup_window: float
     dedup_scope: Literal["queue", "group"]
+    priorities: int
+    fair: bool
 
 
 class Statistics(Shape):
@@ -156,6 +163,8 @@ class NewMessageItem(Shape):
     delay: Seconds | UnsetType = UNSET
     due: Due | UnsetType = UNSET
     key: Annotated[str, Meta(min_length=1, max_length=limits.KEY_LENGTH)] | UnsetType = UNSET
+    group: Annotated[str, Meta(min_length=1, max_length=limits.GROUP_LENGTH)] | UnsetType = UNSET
+    priority: Priority | UnsetType = UNSET
 
     beyond: ClassVar[dict[str, Any]] = {
         "oneOf": [{"required": ["body"]}, {"required": ["body_base64"]}],
@@ -219,6 +228,8 @@ class MessageSeen(Shape, omit_defaults=True, kw_only=True):
     deliveries: Count
     enqueued_at: Time
     origin: Origin | None
+    group: str | None = None
+    priority: Priority = 0
 
     beyond: ClassVar[dict[str, Any]] = {"oneOf": [{"required": ["body"]}, {"required": ["body_base64"]}]}
 
@@ -236,6 +247,8 @@ class MessageDelivered(Shape, omit_defaults=True, kw_only=True):
     first_delivered_at: Time
     visible_at: Time
     origin: Origin | None
+    group: str | None = None
+    priority: Priority = 0
 
     beyond: ClassVar[dict[str, Any]] = MessageSeen.beyond
 
@@ -358,41 +371,3 @@ class MovedBack(Shape):
 
     lane: LaneNumber
     repair: Count
-
-
-# --- the door itself --------------------------------------------------------------------------------------------------
-
-
-class Links(Shape):
-    """What else there is."""
-
-    queues: str
-    openapi: str
-    docs: str
-    live: str
-    ready: str
-    metrics: str
-
-
-class Health(Shape):
-    """How the server is."""
-
-    status: Literal["live", "ready"]
-
-
-class About(Shape):
-    """What this is."""
-
-    name: str
-    version: str
-    links: Links
-
-
-class Error(Shape):
-    """Every refusal. `field`: what is wrong in the request; `differing`: settings that the queue has otherwise."""
-
-    code: str
-    message: str
-    request_id: str
-    field: str | UnsetType = UNSET
-    differing: list[str] | UnsetType = UNSET

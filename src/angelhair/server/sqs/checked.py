@@ -6,6 +6,7 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
+from angelhair.server.sqs.errors import SqsError
 from angelhair.server.sqs.inputs import ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry
 from angelhair.server.sqs.outputs import BatchResultErrorEntry
 from angelhair.server.sqs.shape import MessageAttributeValue
@@ -27,6 +28,9 @@ class OutgoingMessage(Struct):
     md5_of_attributes: str | None
     trace_header: str | None
     md5_of_system_attributes: str | None
+    priority: int = 0
+    beyond: SqsError | None = None
+    """Why SQS would refuse it. A queue with wide limits takes it."""
 
 
 class SendMessage(Struct):
@@ -45,6 +49,8 @@ class Batch(Struct, Generic[Entry]):
     queue_url: str
     entries: list[Entry]
     failed: list[BatchResultErrorEntry]
+    beyond: SqsError | None = None
+    """As of a message, of all of it."""
 
 
 SendMessageBatch = Batch[OutgoingEntry]
@@ -84,6 +90,11 @@ class QueueAttributes(Struct):
     kms_master_key_id: str | UnsetType | None = UNSET
     kms_data_key_reuse_period_seconds: int | UnsetType = UNSET
     sqs_managed_sse_enabled: bool | UnsetType = UNSET
+    kind: str | UnsetType = UNSET
+    lanes: int | UnsetType = UNSET
+    priorities: int | UnsetType = UNSET
+    fair: bool | UnsetType = UNSET
+    limits: str | UnsetType = UNSET
 
 
 class CreateQueue(Struct):

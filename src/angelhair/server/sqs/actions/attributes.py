@@ -8,7 +8,7 @@ from angelhair.server.sqs.actions import kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.addresses import parse_arn
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy, SetQueueAttributes
-from angelhair.server.sqs.checks.attributes import ALL, SETTABLE, throughput_without_scope
+from angelhair.server.sqs.checks.attributes import ALL, BEYOND, SETTABLE, throughput_without_scope
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue
 from angelhair.server.sqs.errors import invalid_value
 from angelhair.server.sqs.inputs import GetQueueAttributesRequest
@@ -27,20 +27,21 @@ async def get_queue_attributes(call: Call, wanted: GetQueueAttributesRequest) ->
     if not wanted.attribute_names:
         return GetQueueAttributesResult()
     names = set(wanted.attribute_names)
-    values = _values(call, queue)
+    values = _values(call, queue, names)
     if ALL in names or names & COUNTS.keys():
         stats = await call.service.engine.stats(queue.account, queue.name)
         values |= {name: str(getattr(stats, field)) for name, field in COUNTS.items()}
     return GetQueueAttributesResult({name: values[name] for name in values if ALL in names or name in names})
 
 
-def _values(call: Call, queue: Queue) -> dict[str, str]:
+def _values(call: Call, queue: Queue, names: set[str]) -> dict[str, str]:
     values = {
         "QueueArn": call.arn_of(queue.name),
         "CreatedTimestamp": str(queue.created_at_ms // 1000),
         "LastModifiedTimestamp": str(queue.changed_at_ms // 1000),
     }
-    for name in SETTABLE:
+    values |= kept.beyond_sqs(queue)
+    for name in (*SETTABLE, *(names & BEYOND.keys())):
         value = kept.redrive_policy(queue, call.arn_of) if name == kept.REDRIVE else kept.attribute(queue, name)
         if value is not None:
             values[name] = value

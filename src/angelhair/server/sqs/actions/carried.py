@@ -12,7 +12,7 @@ from hashlib import blake2b
 import msgspec
 
 from angelhair import limits
-from angelhair.model import Delivery, MessageId
+from angelhair.model import Delivery, MessageId, Peeked
 from angelhair.server.sqs.checked import OutgoingMessage
 from angelhair.server.sqs.shape import MessageAttributeValue
 
@@ -43,7 +43,7 @@ def id_of_place(account: str, queue: str, message: MessageId) -> str:
     return _id_of(f"{account}/{queue}/{message}")
 
 
-def unpack(delivery: Delivery, account: str, queue: str) -> Carried:
+def unpack(delivery: Delivery | Peeked, account: str, queue: str) -> Carried:
     try:
         carried = Carried() if delivery.attributes is None else _decode(delivery.attributes)
     except msgspec.DecodeError:

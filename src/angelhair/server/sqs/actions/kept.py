@@ -13,9 +13,10 @@ from msgspec import UNSET
 
 from angelhair import limits
 from angelhair.engine.catalog import Queue
-from angelhair.model import BY_GROUP, BY_QUEUE, FIFO
+from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, QueueSettings
 from angelhair.server.gate import POLICY_NOTE
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy
+from angelhair.server.sqs.checks.attributes import KIND, LIMITS, WIDE
 from angelhair.server.sqs.checks.policies import parse_redrive_allow_policy
 
 (ATTRIBUTES, POLICY), TAGS, PURGED_AT = POLICY_NOTE, "tags", "purged_at_ms"
@@ -27,6 +28,11 @@ IN_SETTINGS = {
     "MessageRetentionPeriod": "retention_ms",
 }
 """Attributes that are settings of the engine, in seconds here and in milliseconds there."""
+
+BEYOND = {
+    KIND: "kind", "Angelhair.Lanes": "lanes", "Angelhair.Priorities": "priorities", "Angelhair.Fair": "fair",
+}
+"""Settings of the engine that SQS has no word for."""
 
 SCOPE = "DeduplicationScope"
 SCOPES = {"queue": BY_QUEUE, "messageGroup": BY_GROUP}
@@ -41,10 +47,12 @@ DEFAULTS = {
     "MaximumMessageSize": str(limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES),
     "ReceiveMessageWaitTimeSeconds": "0",
     "SqsManagedSseEnabled": "true",
+    LIMITS: "sqs",
 }
 DEFAULTS_OF_FIFO = {"FifoQueue": "true", "ContentBasedDeduplication": "false", "FifoThroughputLimit": "perQueue"}
 
 
+_ORDINARY = QueueSettings()
 _SCOPES_SAID = {ours: theirs for theirs, ours in SCOPES.items()}
 
 
@@ -54,6 +62,8 @@ def changes_of(attributes: QueueAttributes) -> dict[str, Any]:
     changes: dict[str, Any] = {
         setting: int(texts[name]) * 1000 for name, setting in IN_SETTINGS.items() if name in texts
     }
+    beyond = {setting: getattr(attributes, setting) for setting in BEYOND.values()}
+    changes |= {setting: value for setting, value in beyond.items() if value is not UNSET}
     if isinstance(attributes.deduplication_scope, str):
         changes["dedup_scope"] = SCOPES[attributes.deduplication_scope]
     policy = attributes.redrive_policy
@@ -68,7 +78,7 @@ def noted(notes: Mapping[str, Any], attributes: QueueAttributes) -> dict[str, An
     """The notes of a queue once these attributes are set."""
     kept = dict(notes.get(ATTRIBUTES, {}))
     for name, text in attributes.texts.items():
-        if name in IN_SETTINGS or name == SCOPE:
+        if name in IN_SETTINGS or name in BEYOND or name == SCOPE:
             continue
         if text or name not in REMOVABLE:
             kept[name] = text
@@ -88,12 +98,33 @@ def attribute(queue: Queue, name: str) -> str | None:
         value_ms = getattr(queue.settings, setting)
         # Kept without end through another door. SQS has no word for that but its longest.
         return str(limits.AWS_RETENTION_MAXIMUM_SECONDS if value_ms is None else value_ms // 1000)
+    if name in BEYOND:
+        return _said(getattr(queue.settings, BEYOND[name]))
     is_fifo = queue.settings.kind == FIFO
     if name == SCOPE:
         return _SCOPES_SAID[queue.settings.dedup_scope] if is_fifo else None
     default = DEFAULTS_OF_FIFO.get(name) if is_fifo else None
     text: str | None = queue.notes.get(ATTRIBUTES, {}).get(name, default or DEFAULTS.get(name))
     return text
+
+
+def beyond_sqs(queue: Queue) -> dict[str, str]:
+    """What it has that SQS does not know: those who did not ask for it are not told of it."""
+    values = {
+        name: _said(getattr(queue.settings, setting))
+        for name, setting in BEYOND.items()
+        if name != KIND and getattr(queue.settings, setting) != getattr(_ORDINARY, setting)
+    }
+    return {**values, **({LIMITS: WIDE} if is_wide(queue) else {})}
+
+
+def _said(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_wide(queue: Queue) -> bool:
+    """Whether it takes what SQS refuses as too long, too late or too large."""
+    return attribute(queue, LIMITS) == WIDE
 
 
 def redrive_policy(queue: Queue, arn_of: Callable[[str], str]) -> str | None:

@@ -42,7 +42,7 @@ async def create_queue(call: Call, wanted: CreateQueue) -> CreateQueueResult:
     except QueueNotFound:
         await check_dead_letters(call, name, attributes)
         notes = kept.noted({kept.TAGS: wanted.tags} if wanted.tags else {}, attributes)
-        settings = QueueSettings(**_kind(attributes), **kept.changes_of(attributes))
+        settings = QueueSettings(**{**_kind(attributes), **kept.changes_of(attributes)})
         try:
             existing, made = await call.service.create_queue(call.account, name, settings, notes)
         except QueueExists:

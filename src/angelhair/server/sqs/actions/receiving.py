@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from angelhair.model import Ask, Delivery
+from angelhair.model import Ask, Delivery, Peeked
 from angelhair.server.polling import Patience
 from angelhair.server.sqs.actions import handles, kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.actions.carried import Carried, sequence_number, unpack
+from angelhair.server.sqs.checks.receipts import PEEK
 from angelhair.server.sqs.checksums import md5_of_attributes, md5_of_body
 from angelhair.server.sqs.inputs import ReceiveMessageRequest
 from angelhair.server.sqs.outputs import Message, ReceiveMessageResult
@@ -23,6 +24,11 @@ ORIGIN_PARTS = 3
 
 async def receive_message(call: Call, wanted: ReceiveMessageRequest) -> ReceiveMessageResult:
     queue = await call.queue(wanted.queue_url)
+    system = frozenset(wanted.wanted_system_attributes)
+    names = wanted.message_attribute_names
+    if PEEK in system:
+        seen = await call.service.engine.peek(queue.account, queue.name, wanted.max_number_of_messages or 1)
+        return ReceiveMessageResult([_message(call, queue.name, peeked, 0, system, names) for peeked in seen])
     hidden = wanted.visibility_timeout
     ask = Ask(
         wanted.max_number_of_messages or 1, None if hidden is None else hidden * 1000,
@@ -36,22 +42,21 @@ async def receive_message(call: Call, wanted: ReceiveMessageRequest) -> ReceiveM
         queue.account, queue.name, ask, 0 if call.request.client_left else wait, patience
     )
     received_at_ms = call.service.clock.now().wall_ms
-    system = frozenset(wanted.wanted_system_attributes)
-    names = wanted.message_attribute_names
     return ReceiveMessageResult(
         [_message(call, queue.name, delivery, received_at_ms, system, names) for delivery in deliveries]
     )
 
 
 def _message(
-    call: Call, queue: str, delivery: Delivery, received_at_ms: int, system: frozenset[str], names: Sequence[str]
+    call: Call, queue: str, delivery: Delivery | Peeked, received_at_ms: int, system: frozenset[str],
+    names: Sequence[str],
 ) -> Message:
     carried = unpack(delivery, call.account, queue)
     # What came through another door may be no text; whoever wants its bytes goes through that door.
     body = delivery.body.decode(errors="replace")
-    message = Message(
-        carried.id, handles.encode(delivery.receipt, received_at_ms), md5_of_body(body.encode()), body
-    )
+    # What was only looked at has none.
+    handle = handles.encode(delivery.receipt, received_at_ms) if isinstance(delivery, Delivery) else ""
+    message = Message(carried.id, handle, md5_of_body(body.encode()), body)
     if system:
         message.attributes = _system_attributes(call, delivery, carried, system)
     if names and carried.attributes:
@@ -62,11 +67,13 @@ def _message(
     return message
 
 
-_SYSTEM: dict[str, Callable[[Call, Delivery, Carried], str | None]] = {
+_SYSTEM: dict[str, Callable[[Call, Delivery | Peeked, Carried], str | None]] = {
     "SenderId": lambda call, _, carried: carried.sender or call.account,
     "SentTimestamp": lambda _call, delivery, _: str(delivery.enqueued_at_ms),
     "ApproximateReceiveCount": lambda _call, delivery, _: str(delivery.deliveries),
-    "ApproximateFirstReceiveTimestamp": lambda _call, delivery, _: str(delivery.first_delivered_at_ms),
+    "ApproximateFirstReceiveTimestamp": lambda _call, delivery, _: (
+        str(delivery.first_delivered_at_ms) if isinstance(delivery, Delivery) else None
+    ),
     "MessageGroupId": lambda _call, delivery, carried: delivery.group or carried.group,
     "MessageDeduplicationId": lambda _call, _, carried: carried.dedup,
     "SequenceNumber": lambda _call, delivery, _: None if delivery.group is None else sequence_number(delivery.id),
@@ -75,7 +82,9 @@ _SYSTEM: dict[str, Callable[[Call, Delivery, Carried], str | None]] = {
 }
 
 
-def _system_attributes(call: Call, delivery: Delivery, carried: Carried, names: frozenset[str]) -> dict[str, str]:
+def _system_attributes(
+    call: Call, delivery: Delivery | Peeked, carried: Carried, names: frozenset[str]
+) -> dict[str, str]:
     values = {
         name: value(call, delivery, carried) for name, value in _SYSTEM.items() if name in names or "All" in names
     }

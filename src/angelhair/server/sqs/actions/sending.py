@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from angelhair.engine.catalog import Queue
 from angelhair.engine.engine import PutOutcome
@@ -12,6 +12,7 @@ from angelhair.model import FIFO, MessageId, NewMessage
 from angelhair.server.sqs.actions import carried, kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import OutgoingMessage, SendMessage, SendMessageBatch
+from angelhair.server.sqs.checks.beyond import held_to_sqs
 from angelhair.server.sqs.errors import InvalidParameterValue, SqsError, message_too_long
 from angelhair.server.sqs.faults import as_sqs_error
 from angelhair.server.sqs.outputs import (
@@ -20,6 +21,8 @@ from angelhair.server.sqs.outputs import (
     SendMessageBatchResultEntry,
     SendMessageResult,
 )
+
+W = TypeVar("W")
 
 
 class Sending(NamedTuple):
@@ -31,7 +34,7 @@ class Sending(NamedTuple):
 
 async def send_message(call: Call, wanted: SendMessage) -> SendMessageResult:
     queue = await call.queue(wanted.queue_url)
-    message = wanted.message
+    message = _within_limits(queue, wanted).message
     sending = _prepared(call, queue, message)
     (outcome,) = await _put(call, queue, [sending])
     if not isinstance(outcome, MessageId):
@@ -44,6 +47,7 @@ async def send_message(call: Call, wanted: SendMessage) -> SendMessageResult:
 
 async def send_message_batch(call: Call, wanted: SendMessageBatch) -> SendMessageBatchResult:
     queue = await call.queue(wanted.queue_url)
+    wanted = _within_limits(queue, wanted)
     failed = list(wanted.failed)
     sending = []
     for entry in wanted.entries:
@@ -68,17 +72,26 @@ async def send_message_batch(call: Call, wanted: SendMessageBatch) -> SendMessag
     return SendMessageBatchResult(successful, failed)
 
 
+def _within_limits(queue: Queue, wanted: W) -> W:
+    return wanted if kept.is_wide(queue) else held_to_sqs(wanted)
+
+
 def _prepared(call: Call, queue: Queue, message: OutgoingMessage, in_batch: bool = False) -> Sending:
     most = kept.maximum_message_bytes(queue)
     if message.size_bytes > most:
         raise message_too_long(most, in_batch)
+    if message.priority >= queue.settings.priorities and message.priority:
+        count = queue.settings.priorities
+        raise InvalidParameterValue(f"The queue has {count} priorities, from 0 to {count - 1}, not {message.priority}.")
     if queue.settings.kind == FIFO:
         key = _deduplication_id(queue, message)
         text = carried.pack(message, "", call.caller.id, key)
         return Sending(NewMessage(message.body, text, key=key, group=message.group_id), "")
     message_id = carried.as_uuid(call.service.engine.identities.fresh())
     delay_ms = None if message.delay_seconds is None else message.delay_seconds * 1000
-    return Sending(NewMessage(message.body, carried.pack(message, message_id, call.caller.id), delay_ms), message_id)
+    text = carried.pack(message, message_id, call.caller.id)
+    put = NewMessage(message.body, text, delay_ms, group=message.group_id, priority=message.priority)
+    return Sending(put, message_id)
 
 
 def _deduplication_id(queue: Queue, message: OutgoingMessage) -> str:
@@ -100,6 +113,6 @@ async def _put(call: Call, queue: Queue, sending: Sequence[Sending]) -> list[Put
 
 def _told(queue: Queue, sending: Sending, outcome: MessageId) -> tuple[str, str | None]:
     """The id of the message, and its number in a FIFO queue: of the first one, if this was sent before."""
-    if sending.message.group is None:
+    if queue.settings.kind != FIFO:
         return sending.id, None
     return carried.id_of_place(queue.account, queue.name, outcome), carried.sequence_number(outcome)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from angelhair import limits
+from angelhair.model import BUCKETED, FIFO
 from angelhair.server.sqs.checked import QueueAttributes
 from angelhair.server.sqs.checks.policies import parse_policy, parse_redrive_allow_policy, parse_redrive_policy
 from angelhair.server.sqs.errors import (
@@ -95,29 +96,55 @@ SETTABLE = {
     "SqsManagedSseEnabled": Settable("sqs_managed_sse_enabled", _truth),
 }
 
-QUEUE_ATTRIBUTES = frozenset({ALL, *READ_ONLY, *SETTABLE})
+KIND, LIMITS, WIDE = "Angelhair.Kind", "Angelhair.Limits", "wide"
+
+BEYOND = {
+    KIND: Settable("kind", _choice(BUCKETED, FIFO)),
+    "Angelhair.Lanes": Settable("lanes", _whole(1, limits.LANES_MAXIMUM)),
+    "Angelhair.Priorities": Settable("priorities", _whole(1, limits.PRIORITIES_MAXIMUM)),
+    "Angelhair.Fair": Settable("fair", _truth),
+    LIMITS: Settable("limits", _choice("sqs", WIDE)),
+}
+"""What SQS does not have. Clients pass it on as it is."""
+
+_LONGEST = limits.DURATION_MAXIMUM_MS // 1000
+_WIDER = {
+    "DelaySeconds": _whole(0, _LONGEST),
+    "MessageRetentionPeriod": _whole(1, _LONGEST),
+    "MaximumMessageSize": _whole(limits.AWS_MESSAGE_SIZE_MINIMUM_BYTES, limits.BODY_BYTES),
+}
+"""Of a queue with wide limits."""
+
+QUEUE_ATTRIBUTES = frozenset({ALL, *READ_ONLY, *SETTABLE, *BEYOND})
 """What GetQueueAttributes may be asked for."""
 
 _UNKNOWN_TO_STANDARD = ("FifoQueue", "ContentBasedDeduplication")
 _ONLY_WITH_FIFO = ("FifoThroughputLimit", "DeduplicationScope")
+_NOT_WITH_FIFO = ("Angelhair.Lanes", "Angelhair.Priorities", "Angelhair.Fair")
 
 
 def parse_attributes(texts: Mapping[str, str], is_fifo: bool) -> QueueAttributes:
     """All attributes that are to be set, each in its own type. What only SQS itself sets is unknown here."""
     attributes = QueueAttributes(dict(texts))
+    is_wide = texts.get(LIMITS) == WIDE
     for name, text in texts.items():
-        settable = SETTABLE.get(name)
+        settable = SETTABLE.get(name) or BEYOND.get(name)
         if settable is None or (not is_fifo and name in _UNKNOWN_TO_STANDARD):
             raise unknown_attribute(name)
         if not is_fifo and name in _ONLY_WITH_FIFO:
             raise InvalidAttributeName(f"You can specify the {name} only when FifoQueue is set to true.")
-        setattr(attributes, settable.field, settable.parse(name, text, is_fifo))
-    _check_together(attributes)
+        if is_fifo and name in _NOT_WITH_FIFO:
+            raise InvalidAttributeName(f"You can specify the {name} only for a standard queue.")
+        parse = _WIDER.get(name, settable.parse) if is_wide else settable.parse
+        setattr(attributes, settable.field, parse(name, text, is_fifo))
+    _check_together(attributes, is_fifo)
     return attributes
 
 
-def _check_together(attributes: QueueAttributes) -> None:
+def _check_together(attributes: QueueAttributes, is_fifo: bool) -> None:
     """What cannot be set at the same time. What the queue has already is the action's to compare."""
+    if attributes.kind is not UNSET and (attributes.kind == FIFO) != is_fifo:
+        raise wrong_attribute_value(KIND, "A queue whose name ends with .fifo is of the kind fifo, and no other is.")
     if attributes.sqs_managed_sse_enabled is True and isinstance(attributes.kms_master_key_id, str):
         raise two_encryptions()
     scope = attributes.deduplication_scope

@@ -62,7 +62,7 @@ def check_ids(entries: Sequence[_Entry], kind: str) -> None:
 def check_send_batch(request: SendMessageBatchRequest) -> SendMessageBatch:
     is_fifo = need_queue(request.queue_url).is_fifo
     check_ids(request.entries, SEND_ENTRY)
-    _check_size(request.entries)
+    beyond = _too_long(request.entries)
     entries, failed = [], []
     for number, entry in enumerate(request.entries, 1):
         if is_fifo:
@@ -75,10 +75,10 @@ def check_send_batch(request: SendMessageBatchRequest) -> SendMessageBatch:
             entries.append(OutgoingEntry(entry.id, outgoing(entry, "SendMessageBatch")))
         except SqsError as error:
             failed.append(BatchResultErrorEntry.of(entry.id, error))
-    return SendMessageBatch(request.queue_url, entries, failed)
+    return SendMessageBatch(request.queue_url, entries, failed, beyond)
 
 
-def _check_size(entries: Sequence[SendMessageBatchRequestEntry]) -> None:
+def _too_long(entries: Sequence[SendMessageBatchRequestEntry]) -> SqsError | None:
     """All entries count, those that will fail too: the sum is about the request."""
     size_bytes = 0
     for entry in entries:
@@ -87,8 +87,7 @@ def _check_size(entries: Sequence[SendMessageBatchRequestEntry]) -> None:
         for name, value in entry.message_attributes.items():
             size_bytes += len(name.encode()) + len(value.data_type.encode())
             size_bytes += len((value.string_value or "").encode()) + len(value.binary_value or b"")
-    if size_bytes > limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES:
-        raise BatchRequestTooLong(size_bytes)
+    return BatchRequestTooLong(size_bytes) if size_bytes > limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES else None
 
 
 def check_delete_batch(request: DeleteMessageBatchRequest) -> DeleteMessageBatch:

@@ -11,6 +11,7 @@ from angelhair.server.sqs.errors import InvalidMessageContents, InvalidParameter
 from angelhair.server.sqs.shape import MessageAttributeValue
 
 TRACE_HEADER = "AWSTraceHeader"
+PRIORITY = "Angelhair.Priority"
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
 _TYPE = re.compile(r"(String|Number|Binary)(?:\..+)?", re.DOTALL)
@@ -93,6 +94,18 @@ def _empty(name: str, data_type: str) -> InvalidParameterValue:
     return InvalidParameterValue(
         f"Message (user) attribute '{name}' must contain a non-empty value of type '{data_type}'."
     )
+
+
+def priority_in(attributes: Mapping[str, MessageAttributeValue]) -> int:
+    """How urgent the message is, if it says so; whether its queue has that many priorities is the action's to see."""
+    value = attributes.get(PRIORITY)
+    if value is None:
+        return 0
+    text = value.string_value or ""
+    if not (text.isascii() and text.isdigit() and len(text) == 1 and value.data_type.startswith("Number")):
+        most = limits.PRIORITIES_MAXIMUM - 1
+        raise InvalidParameterValue(f"The message (user) attribute '{PRIORITY}' must be a Number from 0 to {most}.")
+    return int(text)
 
 
 def trace_header_in(attributes: Mapping[str, MessageAttributeValue]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from angelhair import limits
 from angelhair.server.sqs.checked import OutgoingMessage, SendMessage
 from angelhair.server.sqs.checks.common import NOT_FOR_THIS_TYPE, check_group_id, is_xml_text, need_queue
-from angelhair.server.sqs.checks.message_attributes import check_attributes, trace_header_in
+from angelhair.server.sqs.checks.message_attributes import check_attributes, priority_in, trace_header_in
 from angelhair.server.sqs.checksums import md5_of_attributes, md5_of_body
 from angelhair.server.sqs.errors import (
     InvalidMessageContents,
@@ -29,7 +29,7 @@ def check_send(request: SendMessageRequest) -> SendMessage:
         raise invalid_value(request.message_deduplication_id, "MessageDeduplicationId", NOT_FOR_THIS_TYPE)
     message = outgoing(request, "SendMessage")
     if message.size_bytes > limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES:
-        raise message_too_long(limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES)
+        message.beyond = message.beyond or message_too_long(limits.AWS_MESSAGE_SIZE_MAXIMUM_BYTES)
     return SendMessage(request.queue_url, message)
 
 
@@ -53,10 +53,12 @@ def check_entry_for_standard(entry: SendMessageBatchRequestEntry) -> None:
 
 def outgoing(request: SendMessageRequest | SendMessageBatchRequestEntry, operation: str) -> OutgoingMessage:
     """What is true of a message whatever its queue, and whether alone or in a batch."""
-    delay = request.delay_seconds
+    delay, beyond = request.delay_seconds, None
     if delay is not None and not 0 <= delay <= limits.AWS_DELAY_MAXIMUM_SECONDS:
         reason = f"DelaySeconds must be >= 0 and <= {limits.AWS_DELAY_MAXIMUM_SECONDS}."
-        raise invalid_value(delay, "DelaySeconds", reason)
+        beyond = invalid_value(delay, "DelaySeconds", reason)
+        if not 0 <= delay <= limits.DURATION_MAXIMUM_MS // 1000:
+            raise beyond
     group_id, deduplication_id = request.message_group_id, request.message_deduplication_id
     if group_id is not None:
         check_group_id(group_id, "MessageGroupId")
@@ -67,13 +69,15 @@ def outgoing(request: SendMessageRequest | SendMessageBatchRequestEntry, operati
     if not is_xml_text(body):
         raise InvalidMessageContents
     md5_attributes = md5_system = trace_header = None
+    priority = 0
     if request.message_attributes:
         size_bytes += check_attributes(request.message_attributes, operation)
         md5_attributes = md5_of_attributes(request.message_attributes)
+        priority = priority_in(request.message_attributes)
     if request.message_system_attributes:
         trace_header = trace_header_in(request.message_system_attributes)
         md5_system = md5_of_attributes(request.message_system_attributes)
     return OutgoingMessage(
         body, size_bytes, md5_of_body(body), delay, group_id, deduplication_id,
-        request.message_attributes, md5_attributes, trace_header, md5_system,
+        request.message_attributes, md5_attributes, trace_header, md5_system, priority, beyond,
     )

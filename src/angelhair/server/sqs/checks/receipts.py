@@ -13,8 +13,11 @@ MESSAGE_SYSTEM_ATTRIBUTES = frozenset({
     "SequenceNumber", "MessageDeduplicationId", "MessageGroupId", "AWSTraceHeader", "DeadLetterQueueSourceArn",
 })
 
+PEEK = "Angelhair.Peek"
+"""Not an attribute: named among them it asks to be shown messages, and to leave them where they are."""
+
 # By the model, the old member takes names of queue attributes. No message has one, and asking does no harm.
-_NAMED_BY_OLD_CLIENTS = MESSAGE_SYSTEM_ATTRIBUTES | QUEUE_ATTRIBUTES
+_NAMED_BY_OLD_CLIENTS = MESSAGE_SYSTEM_ATTRIBUTES | QUEUE_ATTRIBUTES | {PEEK}
 
 
 def check_receive(request: ReceiveMessageRequest) -> ReceiveMessageRequest:
@@ -29,7 +32,7 @@ def check_receive(request: ReceiveMessageRequest) -> ReceiveMessageRequest:
         if name not in _NAMED_BY_OLD_CLIENTS:
             raise unknown_attribute(name)
     for name in request.message_system_attribute_names:
-        if name not in MESSAGE_SYSTEM_ATTRIBUTES:
+        if name not in MESSAGE_SYSTEM_ATTRIBUTES and name != PEEK:
             raise unknown_attribute(name)
     attempt = request.receive_request_attempt_id
     if attempt is not None:
