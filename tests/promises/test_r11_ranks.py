@@ -16,6 +16,9 @@ from tests.faults import UNAVAILABLE
 from tests.queues import SECOND, Server, World, succeeded
 
 NOISY = Rank(noisy=True)
+AHEAD = limits.NOISY_MESSAGES + limits.NOISY_MESSAGES // (limits.RANK_SHARE - 1) + 1
+"""Messages of a flood that may be given before a quiet one: those that came before it was a flood, and with them an
+eighth of the turns."""
 
 
 def priorities(deliveries: list[Delivery]) -> list[int]:
@@ -211,12 +214,13 @@ async def test_r11_quiet_tenants_pass_the_flood(world: World) -> None:
         server = world.server()
         await server.create(f"fair-{fair}", fair=fair)
         passed[fair] = await _waits_of_quiet_tenants(server, f"fair-{fair}")
-    assert max(passed[True]) <= limits.NOISY_MESSAGES + 2
-    assert min(passed[False]) >= 500
+    assert max(passed[True]) <= AHEAD
+    assert max(passed[True][1:]) <= 2
+    assert min(passed[False]) >= 3 * AHEAD
 
 
 async def _waits_of_quiet_tenants(server: Server, name: str) -> list[int]:
-    await flood(server, name, 1_000, batch=100)
+    await flood(server, name, 300, batch=100)
     delivered, waits = 0, []
     for number in range(20):
         body = b"quiet %d" % number
@@ -224,7 +228,7 @@ async def _waits_of_quiet_tenants(server: Server, name: str) -> list[int]:
         begun = delivered
         while (taken := await server.take(name)) and body not in [found.body for found in taken]:
             delivered += len(taken)
-            if delivered - begun > 600:
+            if delivered - begun > 3 * AHEAD:
                 return [delivered - begun]
         assert taken
         waits.append(delivered - begun)
@@ -235,13 +239,13 @@ async def test_r11_the_flood_is_served_too_while_quiet_tenants_keep_coming(world
     server = world.server()
     await server.create("orders")
     await flood(server, "orders", 100)
-    await take_one_by_one(server, "orders", limits.NOISY_MESSAGES)
+    await take_one_by_one(server, "orders", AHEAD)
     flooding = 0
     for number in range(10 * limits.RANK_SHARE):
         await server.put("orders", b"quiet", group=f"tenant-{number}")
         (taken,) = await server.take("orders")
         flooding += taken.body != b"quiet"
-    assert 8 <= flooding <= 12
+    assert 9 <= flooding <= 11
 
 
 async def test_r11_who_was_noisy_is_quiet_again(world: World) -> None:
@@ -281,9 +285,9 @@ async def test_r11_where_no_lane_can_be_made_the_flood_goes_among_the_others(wor
     server = world.server()
     await server.create("orders")
     await flood(server, "orders", 30)
-    server.store.next("change", QUEUES, UNAVAILABLE, times=3)
+    server.store.next("change", QUEUES, UNAVAILABLE)
     await server.put("orders", count=5, group="flood")
-    server.store.next("change", SEQUENCES, UNAVAILABLE, times=1)
+    server.store.next("change", SEQUENCES, UNAVAILABLE)
     await server.put("orders", count=5, group="flood")
     assert (await world.marks("orders")).next_id == 40
     await server.put("orders", count=5, group="flood")

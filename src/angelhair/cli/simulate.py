@@ -9,6 +9,7 @@ from typing import Any
 from angelhair.cli.parsers import add_command, whole
 from angelhair.model import BUCKETED, FIFO
 from angelhair.simulation.campaign import Campaign, play, replay_line
+from angelhair.simulation.fair_variation import FAIR
 from angelhair.simulation.run import run_seed
 
 DEFAULT_SEEDS = 200
@@ -30,7 +31,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--processes", type=whole(1), metavar="N", help="how many at once (default: all cores)")
     parser.add_argument("--replay", type=whole(0), metavar="SEED", help="play one seed and print every step")
     parser.add_argument(
-        "--kind", choices=(BUCKETED, FIFO), default=BUCKETED, help="of the queue (default: %(default)s)"
+        "--kind", choices=(BUCKETED, FIFO, FAIR), default=BUCKETED,
+        help="of the queue; fair: a bucketed one with tenants and priorities (default: %(default)s)",
     )
     parser.add_argument("--quiet", action="store_true", help="with --replay: only the verdict")
 

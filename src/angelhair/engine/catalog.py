@@ -16,7 +16,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.lives import LIVES
-from angelhair.engine.ranks import PLAIN, Rank, lanes_wanted
+from angelhair.engine.ranks import PLAIN, Rank, differing, unlike_plain
 from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
 from angelhair.errors import InvalidRequest, QueueExists, QueueNotFound, StoreError, Unavailable
@@ -132,20 +132,10 @@ async def create(
             existing = None
         if existing is not None:
             return _same_or_raise(existing, settings), False
-        ranks = [rank for rank, lanes in lanes_wanted(settings, (), None).items() for _ in range(lanes)]
+        ranks, _ = differing({}, settings, None)
         queue = Queue(
-            account,
-            name,
-            identities.fresh(),
-            identities.secret(),
-            settings,
-            dict.fromkeys(range(len(ranks)), OPEN),
-            len(ranks),
-            1,
-            now.wall_ms,
-            now.wall_ms,
-            notes=notes,
-            ranks=_unlike_plain(dict(enumerate(ranks))),
+            account, name, identities.fresh(), identities.secret(), settings, dict.fromkeys(range(len(ranks)), OPEN),
+            len(ranks), 1, now.wall_ms, now.wall_ms, notes=notes, ranks=unlike_plain(enumerate(ranks)),
         )
         if not await make_lanes(store, queue.incarnation, list(queue.lanes), settings.kind):
             await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
@@ -167,9 +157,7 @@ async def lives(store: Store, queue: Queue) -> bool:
     return bool(sequence.rows) and sequence.rows[0].values.get("deleted") is None
 
 
-async def change(
-    store: Store, queue: Queue, rewrite: Rewrite, now: Moment, added: Rank | None = None
-) -> Queue:
+async def change(store: Store, queue: Queue, rewrite: Rewrite, now: Moment, added: Rank | None = None) -> Queue:
     """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11). `added`: a
     rank that is to have lanes too."""
     unsure: set[int] = set()
@@ -177,7 +165,8 @@ async def change(
         changes, notes = rewrite(queue)
         settings = queue.settings.changed(changes)
         _check(queue.name, settings, notes)
-        missing, surplus = _differing(queue, settings, added)
+        opened = {lane: queue.rank_of(lane) for lane in queue.open_lanes}
+        missing, surplus = differing(opened, settings, added)
         new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))
         made = queue.lanes_made + len(new)
         if new and not await make_lanes(store, queue.incarnation, new, settings.kind):
@@ -186,7 +175,7 @@ async def change(
             queue = spent or await _again(store, queue)
             continue
         lanes = {**queue.lanes, **dict.fromkeys(new, OPEN), **dict.fromkeys(surplus, SEALED)}
-        ranks = {**queue.ranks, **_unlike_plain(dict(zip(new, missing, strict=True)))}
+        ranks = {**queue.ranks, **unlike_plain(zip(new, missing, strict=True))}
         wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes, ranks=ranks)
         changed = await replace_queue(store, queue, wanted, now, unsure)
         if changed is not None:
@@ -196,21 +185,6 @@ async def change(
         queue = await _again(store, queue)
     with begun(bool(unsure)):
         raise Unavailable("the queue's settings are being changed by others all the time")
-
-
-def _differing(queue: Queue, settings: QueueSettings, added: Rank | None) -> tuple[list[Rank], list[int]]:
-    """The ranks of lanes that are to be made, and the lanes that take no more puts."""
-    opened: dict[Rank, list[int]] = {}
-    for lane in queue.open_lanes:
-        opened.setdefault(queue.rank_of(lane), []).append(lane)
-    wanted = lanes_wanted(settings, opened, added)
-    missing = [rank for rank, count in wanted.items() for _ in range(count - len(opened.get(rank, ())))]
-    surplus = [lane for rank, lanes in opened.items() for lane in lanes[wanted.get(rank, 0) :]]
-    return missing, surplus
-
-
-def _unlike_plain(ranks: Mapping[int, Rank]) -> dict[int, Rank]:
-    return {lane: rank for lane, rank in ranks.items() if rank != PLAIN}
 
 
 async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:

@@ -3,7 +3,7 @@ lie in lanes of their own: whoever receives chooses among lanes, and skips nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from angelhair.model import QueueSettings
@@ -27,10 +27,25 @@ PLAIN = Rank()
 """Of a message that says nothing, and of every lane of a queue that nobody asked for more."""
 
 
-def lanes_wanted(settings: QueueSettings, opened: Iterable[Rank], added: Rank | None) -> dict[Rank, int]:
-    """How many lanes take puts, by rank. Those for noisy tenants are not made before there is one, and then stay."""
+def differing(
+    opened: Mapping[int, Rank], settings: QueueSettings, added: Rank | None
+) -> tuple[list[Rank], list[int]]:
+    """Of a queue with these open lanes: the ranks of lanes that are to be made, and the lanes that take no more puts.
+
+    Lanes for noisy tenants are not made before there is one, which is what `added` says, and then stay.
+    """
     wanted = {Rank(priority): settings.lanes for priority in range(settings.priorities)}
-    for rank in (*opened, *(() if added is None else (added,))):
+    for rank in (*opened.values(), *(() if added is None else (added,))):
         if rank.noisy and settings.fair and rank.priority < settings.priorities:
             wanted[rank] = settings.lanes
-    return wanted
+    surplus = []
+    for lane, rank in opened.items():
+        if wanted.get(rank, 0):
+            wanted[rank] -= 1
+        else:
+            surplus.append(lane)
+    return [rank for rank, count in wanted.items() for _ in range(count)], surplus
+
+
+def unlike_plain(ranks: Iterable[tuple[int, Rank]]) -> dict[int, Rank]:
+    return {lane: rank for lane, rank in ranks if rank != PLAIN}

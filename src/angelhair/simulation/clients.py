@@ -10,6 +10,7 @@ from angelhair.engine.ledger import Run
 from angelhair.engine.runs import Bodies
 from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.model import FIFO, Ask, Delivery, NewMessage, QueueSettings
+from angelhair.simulation.fair_variation import FLOOD
 from angelhair.simulation.history import Changed, Cleared, History, Put
 from angelhair.simulation.network import NoAnswer, ask
 from angelhair.simulation.process import Process
@@ -42,6 +43,7 @@ class Clients:
         self.keyed_share = variation.keyed_share
         self.keys_in_runs = variation.keys_in_runs
         self.groups = variation.groups
+        self.tenants = variation.tenants
         self.random = world.random
         self.draining = False
         self._bodies = 0
@@ -78,9 +80,15 @@ class Clients:
         for _ in range(count):
             self._bodies += 1
             delay = self.random.choice(delays_ms)
-            batch.append(NewMessage(b"m%d" % self._bodies, delay_ms=delay, key=f"k{self._bodies}" if keyed else None))
+            message = NewMessage(b"m%d" % self._bodies, delay_ms=delay, key=f"k{self._bodies}" if keyed else None)
+            batch.append(self._of_a_tenant(message) if self.tenants else message)
         for _ in range(self.random.randint(2, 4) if keyed else 1):
             await self._put_once(batch)
+
+    def _of_a_tenant(self, message: NewMessage) -> NewMessage:
+        """Most are of one of them. Priorities beyond what the queue has are asked for, too."""
+        group = FLOOD if self.random.random() < 0.75 else f"t{self.random.randrange(self.tenants)}"
+        return message._replace(group=group, priority=self.random.randint(0, self.settings.priorities))
 
     async def _put_in_order(self, count: int, tries: int) -> None:
         """To a fifo queue: each has a group and a key."""
@@ -94,7 +102,10 @@ class Clients:
 
     async def _put_once(self, batch: list[NewMessage]) -> None:
         records = [
-            Put(self.queue, message.body.decode(), message.key, self._delay_ms(message), self.world.now_us)
+            Put(
+                self.queue, message.body.decode(), message.key, self._delay_ms(message), self.world.now_us,
+                group=message.group or "", priority=message.priority,
+            )
             for message in batch
         ]
         await self._ask_to_put(records, lambda server: server.put(self.queue, batch, records))
@@ -218,6 +229,9 @@ class Clients:
         if deed == "lanes":
             lanes = self.random.randint(1, 3)
             await self.request(lambda server: self._on(server, "change_queue", queue, {"lanes": lanes}))
+        elif deed in ("priorities", "fair"):
+            value = self.random.randint(1, 4) if deed == "priorities" else self.random.random() < 0.5
+            await self.request(lambda server: self._on(server, "change_queue", queue, {deed: value}))
         elif deed == "look":
             await self.request(lambda server: self._on(server, "stats", queue))
             await self.request(lambda server: self._on(server, "peek", queue, 20))

@@ -21,6 +21,8 @@ class Put:
     ended_us: int = 0
     outcome: str = UNKNOWN
     id: str | None = None
+    group: str = ""
+    priority: int = 0
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class Delivered:
     visibility_ms: int
     origin: str
     group: str = ""
+    priority: int = 0
 
     @property
     def place(self) -> tuple[str, str, str]:

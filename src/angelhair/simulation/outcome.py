@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from angelhair.model import QueueSettings
 from angelhair.simulation.history import History, Put
+from angelhair.simulation.variation import Variation
 
 
 @dataclass(slots=True)
@@ -19,6 +20,8 @@ class Outcome:
     steps: int
     redriven: frozenset[str] = frozenset()
     """Bodies of dead letters that were sent back, rightly under new ids."""
+    variation: Variation | None = None
+    """What was played."""
 
     def may_be_cleared(self, put: Put, deleted: bool = False) -> bool:
         """Whether a purge or a deletion may have taken the message: a repeated put is as old as the first.

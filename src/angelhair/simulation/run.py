@@ -9,6 +9,7 @@ from angelhair.engine.transfer import MOVED
 from angelhair.model import BUCKETED, FIFO, QueueSettings
 from angelhair.simulation.checkers import CHECKERS
 from angelhair.simulation.clients import Clients
+from angelhair.simulation.fair_variation import CALM_SHARE, FAIR, draw_fair
 from angelhair.simulation.faults import FaultPlan
 from angelhair.simulation.fifo_inspection import FifoInspector, FifoWitness
 from angelhair.simulation.fifo_variation import draw_fifo
@@ -51,8 +52,14 @@ def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judg
     source = random.Random(f"theme {seed}")
     theme = draw_theme(seed, source)
     plan = theme.sharpen(FaultPlan.draw(source), source)
-    with World(seed, plan, trace) as world:
-        variation = draw_fifo(source, theme) if kind == FIFO else Variation.draw(source, theme)
+    calm = kind == FAIR and source.random() < CALM_SHARE
+    with World(seed, FaultPlan() if calm else plan, trace) as world:
+        if kind == FIFO:
+            variation = draw_fifo(source, theme)
+        elif kind == FAIR:
+            variation = draw_fair(source, theme, calm)
+        else:
+            variation = Variation.draw(source, theme)
         with bounds_in_force(variation.bounds):
             outcome = _play(world, variation)
     violations: list[str] = []
@@ -100,7 +107,8 @@ def _play(world: World, variation: Variation) -> Outcome:
     else:
         redriven = world.run_until_done(watcher.spawn(moved_bodies(Truth(world.cluster), ACCOUNT, DEAD)))
     return Outcome(
-        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, redriven
+        world.seed, QUEUE, DEAD, variation.settings, history, dict(world.faults.counts), world.steps, redriven,
+        variation,
     )
 
 

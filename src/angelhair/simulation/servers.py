@@ -78,6 +78,7 @@ class Server:
                 Delivered(
                     queue, self._process.label, str(delivery.id), body, delivery.deliveries, delivery.receipt,
                     asked_us, self._world.now_us, visibility_ms, delivery.origin or "", delivery.group or "",
+                    delivery.priority,
                 )
             )
         return deliveries

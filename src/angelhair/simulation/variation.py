@@ -80,6 +80,10 @@ class Variation:
     """The store makes a put in one step."""
     groups: int = 1
     """Message groups, of a fifo queue."""
+    tenants: int = 0
+    """Of a fair queue: so many send messages, of any priority."""
+    calm: bool = False
+    """Nothing goes wrong, and one thing happens after the other."""
 
     @classmethod
     def draw(cls, source: random.Random, theme: Theme = PLAIN) -> Variation:

@@ -6,9 +6,10 @@ from tests.simulation.mutants.fifo import ORDERED
 from tests.simulation.mutants.patching import Mutant
 from tests.simulation.mutants.puts import PUTS, RUNS, SLEEPERS
 from tests.simulation.mutants.queues import QUEUES, SEALED
+from tests.simulation.mutants.ranks import RANKS
 from tests.simulation.mutants.repairs import ADMISSIONS, REPAIRS
 
-MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES, *ORDERED)
+MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES, *ORDERED, *RANKS)
 RARE = (*SLEEPERS, *ADMISSIONS, *RARE_DELIVERIES, *SEALED)
 """What seeds bring about too seldom: a directed attack catches each of these."""
 

@@ -10,7 +10,7 @@ import pytest
 from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from angelhair.server.sqs import errors
-from angelhair.server.sqs.checks.attributes import ALL, QUEUE_ATTRIBUTES, READ_ONLY, SETTABLE
+from angelhair.server.sqs.checks.attributes import ALL, BEYOND, QUEUE_ATTRIBUTES, READ_ONLY, SETTABLE
 from angelhair.server.sqs.checks.message_attributes import TRACE_HEADER
 from angelhair.server.sqs.checks.queues import FOR_OWNERS, GRANTABLE
 from angelhair.server.sqs.checks.receipts import MESSAGE_SYSTEM_ATTRIBUTES
@@ -118,13 +118,14 @@ def test_every_error_of_the_model_is_known_with_its_code_and_status() -> None:
 
 
 def test_every_queue_attribute_is_known() -> None:
-    assert names_in("QueueAttributeName") == QUEUE_ATTRIBUTES == {ALL, *READ_ONLY, *SETTABLE}
+    assert names_in("QueueAttributeName") == QUEUE_ATTRIBUTES - BEYOND.keys() == {ALL, *READ_ONLY, *SETTABLE}
+    assert all(name.startswith("Angelhair.") for name in BEYOND)
 
 
 def test_every_attribute_that_can_be_set_has_a_field_of_its_own() -> None:
     from angelhair.server.sqs.checked import QueueAttributes
 
-    fields = [settable.field for settable in SETTABLE.values()]
+    fields = [settable.field for settable in (*SETTABLE.values(), *BEYOND.values())]
     assert sorted([*fields, "texts"]) == sorted(QueueAttributes.__struct_fields__)
 
 

@@ -10,12 +10,13 @@ from angelhair.simulation.checkers.marks import marks
 from angelhair.simulation.checkers.one_winner import one_winner
 from angelhair.simulation.checkers.total_queue import total_queue
 from angelhair.simulation.checkers.true_acks import true_acks
+from angelhair.simulation.checkers.turns import turns
 from angelhair.simulation.checkers.unique_receipts import unique_receipts
 from angelhair.simulation.checkers.visibility import visibility
 
 CHECKERS = (
     total_queue, unique_receipts, one_winner, ack_finality, visibility, marks, drains, dedup, dead_letters,
-    incarnations, true_acks, group_order,
+    incarnations, true_acks, group_order, turns,
 )
 
 __all__ = ["CHECKERS"]
