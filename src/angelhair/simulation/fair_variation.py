@@ -50,6 +50,6 @@ def _calm(source: random.Random, base: Variation) -> Variation:
     return replace(
         base,
         settings=settings, servers=1, producers=1, consumers=1, messages=250, put_sizes=(3, 12, 12), keyed_share=0,
-        delays_ms=(0,), rest_ms=50, manners=("ack", "slow"), deeds=(), ending="", tenants=8, calm=True,
+        delays_ms=(0,), rest_ms=50, manners=("ack", "slow"), deeds=(), ending="", tenants=40, calm=True,
         bounds=PATIENCE | {"NOISY_MESSAGES": source.choice((5, 30)), "RANK_SHARE": source.choice((4, 8))},
     )

@@ -3,11 +3,13 @@
 Only for seeds with priorities and tenants. That nobody waits for ever is what `drains` sees.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from angelhair.simulation.fair_variation import FLOOD
-from angelhair.simulation.history import CONFIRMED, Delivered, Put
+from angelhair.simulation.history import CONFIRMED, Delivered
 from angelhair.simulation.outcome import Outcome
+from angelhair.simulation.variation import Variation
 
 LARGEST_ASK = 10
 SLACK_CALLS = 2
@@ -22,8 +24,7 @@ def turns(outcome: Outcome) -> list[str]:
     if not {"priorities", "lanes"} & {*variation.deeds}:
         violations += _lost_priorities(outcome)
     if variation.calm:
-        violations += _passed_over(outcome, variation.bounds["NOISY_MESSAGES"] + max(variation.put_sizes),
-                                   variation.bounds["RANK_SHARE"])
+        violations += _passed_over(outcome, variation)
     return violations
 
 
@@ -38,7 +39,9 @@ def _lost_priorities(outcome: Outcome) -> list[str]:
     ]
 
 
-def _passed_over(outcome: Outcome, flood_ahead: int, share: int) -> list[str]:
+def _passed_over(outcome: Outcome, variation: Variation) -> list[str]:
+    noisy, share = variation.bounds["NOISY_MESSAGES"], variation.bounds["RANK_SHARE"]
+    sent = Counter(put.group for put in outcome.history.puts)
     calls: dict[int, list[Delivered]] = {}
     for found in outcome.history.deliveries:
         calls.setdefault(found.asked_us, []).append(found)
@@ -57,18 +60,15 @@ def _passed_over(outcome: Outcome, flood_ahead: int, share: int) -> list[str]:
                 f"{put.body}, of priority {delivery.priority}, waited for {len(while_waiting)} receives, {lower} of "
                 "which gave something less urgent"
             )
-        flood = _of_the_flood(put, delivery, while_waiting, groups)
-        if flood > flood_ahead + LARGEST_ASK * turns_of_others:
+        # Who sends that many may be noisy too.
+        flood = 0 if sent[put.group] >= noisy else _of_the_flood(delivery, while_waiting, groups)
+        if flood > noisy + max(variation.put_sizes) + LARGEST_ASK * turns_of_others:
             violations.append(f"{put.body}, of a quiet tenant, waited for {flood} messages of the flood")
     return violations
 
 
-def _of_the_flood(
-    put: Put, delivery: Delivered, calls: Sequence[Sequence[Delivered]], groups: dict[str, str]
-) -> int:
+def _of_the_flood(delivery: Delivered, calls: Sequence[Sequence[Delivered]], groups: dict[str, str]) -> int:
     """Messages of the tenant that floods the queue, no more urgent than this one, that were given before it."""
-    if put.group == FLOOD:
-        return 0
     return sum(
         groups.get(item.body) == FLOOD and item.priority <= delivery.priority for found in calls for item in found
     )
