@@ -1,0 +1,222 @@
+"""What goes beyond SQS, by attributes that clients pass on as they are: priorities, limits, kinds, looking."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from angelhair import limits
+from angelhair.settings import ACCOUNT
+from tests.aws.queues import AwsQueue
+from tests.aws.test_queues import code_of, text_of
+from tests.wire.server import RunningServer
+
+Make = Callable[..., AwsQueue]
+CENTURY_SECONDS = limits.DURATION_MAXIMUM_MS // 1000
+
+
+def urgent(priority: object) -> dict[str, Any]:
+    return {"MessageAttributes": {"Angelhair.Priority": {"DataType": "Number", "StringValue": str(priority)}}}
+
+
+# --- priorities -------------------------------------------------------------------------------------------------------
+
+
+def test_more_urgent_messages_are_received_first(make: Make) -> None:
+    queue = make(**{"Angelhair.Priorities": 4})
+    for priority in (0, 2, 1, 3):
+        queue.send(str(priority), **urgent(priority))
+    queue.send("unsaid")
+    found = [queue.receive(1, MessageAttributeNames=["All"])[0] for _ in range(5)]
+    assert [message["Body"] for message in found] == ["3", "2", "1", "0", "unsaid"]
+    assert found[0]["MessageAttributes"]["Angelhair.Priority"]["StringValue"] == "3"
+
+
+def test_a_batch_of_many_priorities(make: Make) -> None:
+    queue = make(**{"Angelhair.Priorities": 10})
+    answer = queue.sqs.send_message_batch(QueueUrl=queue.url, Entries=[
+        {"Id": str(level), "MessageBody": str(level), **urgent(level)} for level in range(10)
+    ])
+    assert [sent["Id"] for sent in answer["Successful"]] == [str(level) for level in range(10)]
+    assert queue.bodies(most=7) == ["9", "8", "7", "6", "5", "4", "3"]
+
+
+@pytest.mark.parametrize("wrong", ["10", "-1", "1.0", "one"])
+def test_no_such_priority(make: Make, wrong: str) -> None:
+    queue = make(**{"Angelhair.Priorities": 4})
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", **urgent(wrong))
+    assert code_of(caught) == "InvalidParameterValue"
+
+
+def test_a_queue_without_priorities_says_so(make: Make) -> None:
+    queue = make()
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", **urgent(1))
+    assert (code_of(caught), text_of(caught)) == (
+        "InvalidParameterValue", "The queue has 1 priorities, from 0 to 0, not 1."
+    )
+    queue.set(**{"Angelhair.Priorities": 2})
+    queue.send("low")
+    queue.send("high", **urgent(1))
+    assert queue.bodies(most=1) == ["high"]
+
+
+def test_a_dead_letter_that_comes_back_is_as_urgent_as_it_was(make: Make, server: RunningServer) -> None:
+    dead = make()
+    policy = f'{{"deadLetterTargetArn":"{dead.arn}","maxReceiveCount":"1"}}'
+    queue = make(**{"Angelhair.Priorities": 3, "RedrivePolicy": policy, "VisibilityTimeout": 0})
+    queue.send("urgent", **urgent(2))
+    assert queue.bodies() == ["urgent"]
+    assert queue.bodies() == []
+    server.step(queue.name)
+    queue.set(VisibilityTimeout=30)
+    queue.send("new")
+    queue.sqs.start_message_move_task(SourceArn=dead.arn)
+    server.run(_until_visible(server, queue.name, 2))
+    assert queue.bodies(most=1) == ["urgent"]
+
+
+async def _until_visible(server: RunningServer, name: str, messages: int) -> None:
+    while (await server.service.engine.stats(ACCOUNT, name)).visible < messages:
+        await asyncio.sleep(0.01)
+
+
+# --- limits -----------------------------------------------------------------------------------------------------------
+
+
+def test_delays_of_any_length(make: Make) -> None:
+    queue = make(**{"Angelhair.Limits": "wide", "DelaySeconds": CENTURY_SECONDS})
+    assert queue.attributes("DelaySeconds") == {"DelaySeconds": str(CENTURY_SECONDS)}
+    queue.send("in a century")
+    queue.send("in a year", DelaySeconds=365 * 86_400)
+    queue.send("now", DelaySeconds=0)
+    assert queue.bodies() == ["now"]
+    counts = queue.attributes("ApproximateNumberOfMessagesDelayed")
+    assert counts == {"ApproximateNumberOfMessagesDelayed": "2"}
+
+
+def test_retention_of_any_length(make: Make) -> None:
+    queue = make(**{"Angelhair.Limits": "wide", "MessageRetentionPeriod": CENTURY_SECONDS})
+    assert queue.attributes("MessageRetentionPeriod") == {"MessageRetentionPeriod": str(CENTURY_SECONDS)}
+
+
+def test_messages_above_a_mebibyte(make: Make) -> None:
+    queue = make(**{"Angelhair.Limits": "wide", "MaximumMessageSize": limits.BODY_BYTES})
+    body = "x" * (3 * 1024 * 1024)
+    queue.send(body)
+    answer = queue.sqs.send_message_batch(QueueUrl=queue.url, Entries=[
+        {"Id": "large", "MessageBody": body}, {"Id": "small", "MessageBody": "small"},
+    ])
+    assert [sent["Id"] for sent in answer["Successful"]] == ["large", "small"]
+    found = [message for _ in range(3) for message in queue.receive(1)]
+    assert sorted(len(message["Body"]) for message in found) == [5, len(body), len(body)]
+    with pytest.raises(ClientError) as caught:
+        queue.send("x" * (limits.BODY_BYTES + 1))
+    assert "Message must be shorter than 8388608 bytes" in text_of(caught)
+
+
+def test_a_queue_with_the_limits_of_sqs_keeps_to_them(make: Make) -> None:
+    queue = make()
+    for wrong in ({"MessageBody": "x", "DelaySeconds": 901}, {"MessageBody": "x" * 1_048_577}):
+        with pytest.raises(ClientError) as caught:
+            queue.sqs.send_message(QueueUrl=queue.url, **wrong)
+        assert code_of(caught) == "InvalidParameterValue"
+    answer = queue.sqs.send_message_batch(QueueUrl=queue.url, Entries=[
+        {"Id": "late", "MessageBody": "x", "DelaySeconds": 901}, {"Id": "good", "MessageBody": "good"},
+    ])
+    assert [failed["Id"] for failed in answer["Failed"]] == ["late"]
+    with pytest.raises(ClientError) as caught:
+        queue.sqs.send_message_batch(QueueUrl=queue.url, Entries=[
+            {"Id": str(number), "MessageBody": "x" * 600_000} for number in range(2)
+        ])
+    assert code_of(caught) == "AWS.SimpleQueueService.BatchRequestTooLong"
+    for attributes in ({"DelaySeconds": 901}, {"Angelhair.Limits": "sqs", "DelaySeconds": 901},
+                       {"MessageRetentionPeriod": 59}, {"MaximumMessageSize": 1_048_577}):
+        with pytest.raises(ClientError) as caught:
+            queue.set(**attributes)
+        assert code_of(caught) == "InvalidAttributeValue"
+    assert queue.bodies() == ["good"]
+
+
+# --- kinds, lanes, and what a queue says of itself --------------------------------------------------------------------
+
+
+def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> None:
+    plain = make()
+    assert not [name for name in plain.attributes() if name.startswith("Angelhair.")]
+    asked = ["Angelhair.Kind", "Angelhair.Lanes", "Angelhair.Priorities", "Angelhair.Fair", "Angelhair.Limits"]
+    assert plain.attributes(*asked) == dict(zip(asked, ("bucketed", "1", "1", "true", "sqs"), strict=True))
+    mine = make(**{"Angelhair.Kind": "bucketed", "Angelhair.Lanes": 2, "Angelhair.Priorities": 3,
+                   "Angelhair.Fair": "false", "Angelhair.Limits": "wide"})
+    said = {name: value for name, value in mine.attributes().items() if name.startswith("Angelhair.")}
+    assert said == {"Angelhair.Lanes": "2", "Angelhair.Priorities": "3", "Angelhair.Fair": "false",
+                    "Angelhair.Limits": "wide"}
+    assert mine.sqs.create_queue(QueueName=mine.name, Attributes={"Angelhair.Lanes": "2"})["QueueUrl"] == mine.url
+    with pytest.raises(ClientError) as caught:
+        mine.sqs.create_queue(QueueName=mine.name, Attributes={"Angelhair.Lanes": "1"})
+    assert code_of(caught) == "QueueAlreadyExists"
+
+
+@pytest.mark.parametrize(("attributes", "code"), [
+    ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue"),
+    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue"),
+    ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue"),
+    ({"Angelhair.Priorities": "10", "Angelhair.Lanes": "7"}, "InvalidParameterValue"),
+    ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue"),
+    ({"Angelhair.Limits": "none"}, "InvalidAttributeValue"),
+    ({"Angelhair.Colour": "blue"}, "InvalidAttributeName"),
+])
+def test_what_cannot_be_is_refused(make: Make, attributes: dict[str, str], code: str) -> None:
+    with pytest.raises(ClientError) as caught:
+        make(**attributes)
+    assert code_of(caught) == code
+
+
+def test_a_fifo_queue_has_no_priorities(sqs: Any, name: str) -> None:
+    for wrong in ("Angelhair.Priorities", "Angelhair.Lanes"):
+        with pytest.raises(ClientError) as caught:
+            sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true", wrong: "2"})
+        assert code_of(caught) == "InvalidAttributeName"
+    url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true", "Angelhair.Kind": "fifo"})
+    queue = AwsQueue(sqs, url["QueueUrl"])
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", MessageGroupId="g", MessageDeduplicationId="d", **urgent(1))
+    assert code_of(caught) == "InvalidParameterValue"
+    queue.delete()
+
+
+# --- looking without receiving ----------------------------------------------------------------------------------------
+
+
+def test_messages_are_seen_and_stay_where_they_are(make: Make) -> None:
+    queue = make()
+    sent = queue.send("look", MessageGroupId="g", MessageAttributes={"n": {"DataType": "Number", "StringValue": "5"}})
+    queue.send("more")
+    for _ in range(2):
+        first, second = queue.receive(
+            MessageSystemAttributeNames=["All", "Angelhair.Peek"], MessageAttributeNames=["All"]
+        )
+        assert (first["Body"], second["Body"]) == ("look", "more")
+        assert (first["MessageId"], first["MD5OfBody"]) == (sent["MessageId"], sent["MD5OfMessageBody"])
+        assert first["Attributes"]["ApproximateReceiveCount"] == "0"
+        assert first["Attributes"]["MessageGroupId"] == "g"
+        assert first["MessageAttributes"]["n"]["StringValue"] == "5"
+        assert not first.get("ReceiptHandle")
+    (taken,) = queue.receive(1)
+    assert taken["Body"] == "look"
+    assert [seen["Body"] for seen in queue.receive(AttributeNames=["Angelhair.Peek"])] == ["more"]
+
+
+def test_messages_of_a_fifo_queue_are_seen_too(sqs: Any, name: str) -> None:
+    attributes = {"FifoQueue": "true", "ContentBasedDeduplication": "true"}
+    queue = AwsQueue(sqs, sqs.create_queue(QueueName=f"{name}.fifo", Attributes=attributes)["QueueUrl"])
+    queue.send("first", MessageGroupId="g")
+    (seen,) = queue.receive(MessageSystemAttributeNames=["All", "Angelhair.Peek"])
+    assert (seen["Body"], seen["Attributes"]["MessageGroupId"]) == ("first", "g")
+    assert queue.bodies() == ["first"]
+    queue.delete()
