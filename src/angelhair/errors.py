@@ -10,6 +10,9 @@
     │   ├── NotAllowed              the access key is missing, wrong or not for this
     │   ├── QueueNotFound
     │   ├── QueueExists             the name is taken by a queue with other settings
+    │   ├── TopicNotFound
+    │   ├── TopicExists             the name is taken by a topic with other settings
+    │   ├── SubscriptionNotFound
     │   └── StaleReceipt            the message was delivered again, moved or settled since
     │       ├── MessageGone         it was settled, perhaps by this very receipt, and its bucket has been dropped
     │       └── NotInFlight         its time-out has passed, though nobody received it since
@@ -75,6 +78,32 @@ class QueueExists(RequestError):
     def __init__(self, account: str, name: str, differing: tuple[str, ...]) -> None:
         super().__init__(f"queue {name!r} exists in account {account!r} with another value of {', '.join(differing)}")
         self.differing = differing
+
+
+class TopicNotFound(RequestError):
+    """No topic of this name in this account."""
+
+    def __init__(self, account: str, name: str) -> None:
+        super().__init__(f"there is no topic {name!r} in account {account!r}")
+        self.account = account
+        self.name = name
+
+
+class TopicExists(RequestError):
+    """The name is taken by a topic whose settings differ."""
+
+    def __init__(self, account: str, name: str, differing: tuple[str, ...]) -> None:
+        super().__init__(f"topic {name!r} exists in account {account!r} with another value of {', '.join(differing)}")
+        self.differing = differing
+
+
+class SubscriptionNotFound(RequestError):
+    """The topic has no such subscription."""
+
+    def __init__(self, topic: str, what: str) -> None:
+        super().__init__(f"topic {topic!r} has no subscription {what!r}")
+        self.topic = topic
+        self.what = what
 
 
 class StaleReceipt(RequestError):

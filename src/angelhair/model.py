@@ -209,6 +209,16 @@ def validate_name(field: str, name: object) -> str:
     return name
 
 
+HIDDEN = "~"
+"""What the accounts begin with in which queues lie that no door shows. No account of a user's begins like this."""
+
+
+def validate_account(account: object) -> None:
+    """As the engine takes it: a user's account, or the hidden one beside it. Doors let nobody name the latter."""
+    hidden = type(account) is str and account.startswith(HIDDEN)
+    validate_name("account", str(account).removeprefix(HIDDEN) if hidden else account)
+
+
 def validate_message(message: NewMessage) -> None:
     # The very types, here and below: what a subclass makes of itself, a store would meet in the midst of a group.
     if type(message.body) is not bytes:

@@ -30,6 +30,7 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import Routed, route
 from angelhair.engine.runs import Bodies
 from angelhair.engine.store import JoiningStore, Store, joining
+from angelhair.engine.topics.verbs import Topics
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import AngelhairError, InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import (
@@ -40,6 +41,7 @@ from angelhair.model import (
     Peeked,
     QueueSettings,
     WantedChange,
+    validate_account,
     validate_ask,
     validate_bodies,
     validate_change,
@@ -63,6 +65,7 @@ class Engine:
         self.memory = Memory(store, identities, clock)
         self.joined = joining(store)
         """The store, if it can make a put in one step."""
+        self.topics = Topics(store, identities, clock)
         self._kinds: dict[str, Verbs] = {name: kind(self.memory) for name, kind in KINDS.items()}
 
     # --- queues ---------------------------------------------------------------------------------------------------
@@ -71,7 +74,7 @@ class Engine:
         self, account: str, name: str, settings: QueueSettings, notes: Mapping[str, Any] = NO_NOTES
     ) -> tuple[Queue, bool]:
         """The queue, and whether it was made now. `notes` are the doors' own; see `Queue.notes`."""
-        validate_name("account", account)
+        validate_account(account)
         validate_name("name", name)
         settings.validated()
         queue, made = await catalog.create(
@@ -101,7 +104,7 @@ class Engine:
         self, account: str, prefix: str = "", after: str | None = None, most: int = limits.LIST_QUEUES
     ) -> tuple[list[str], bool]:
         """Names of this account's queues in order, and whether there are more."""
-        validate_name("account", account)
+        validate_account(account)
         validate_whole("most", most, 1, limits.LIST_QUEUES)
         if not isinstance(prefix, str) or not isinstance(after, str | None):
             raise InvalidRequest("prefix", "must be text")
@@ -319,8 +322,8 @@ class Engine:
         return await self._with_queue(account, name, lambda queue: self._verbs(queue).step(queue))
 
     async def bury_step(self) -> bool:
-        """Drops a portion of what deleted queues held. True when there is more."""
-        return await bury.bury_step(self.store)
+        """Drops a portion of what deleted queues and topics held. True when there is more."""
+        return await bury.bury_step(self.store) or await self.topics.bury_step()
 
     async def release_leases(self) -> None:
         """Before a server stops: others need not wait for its leases to lapse."""

@@ -23,7 +23,7 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import Store
 from angelhair.engine.tenants import Tenants
 from angelhair.errors import InvalidRequest, QueueNotFound, Unavailable
-from angelhair.model import BUCKETED, validate_name
+from angelhair.model import BUCKETED, validate_account, validate_name
 
 PUT, RECEIVE, SHARE = "put", "receive", "share"
 
@@ -80,7 +80,7 @@ class Memory:
         if remembered is not None and remembered.loaded_ms is not None:
             if now.monotonic_ms - remembered.loaded_ms < limits.CATALOG_AGE_MS:
                 return remembered.queue
-        validate_name("account", account)
+        validate_account(account)
         validate_name("name", name)
         queue = await catalog.load(self.store, account, name)
         if queue is None or queue.status != catalog.ACTIVE:

@@ -18,6 +18,8 @@ from angelhair.engine.schema import (
     QUEUES,
     SEQUENCES,
     STATES,
+    SUBSCRIPTIONS,
+    TOPICS,
     WAKES,
 )
 from angelhair.engine.store import Partition
@@ -26,10 +28,19 @@ SEQUENCE_ROW = "ids"
 GRAVEYARD = Partition(GRAVES, "all")
 ALL_ACCOUNTS = Partition(ACCOUNTS, "all")
 ALL_KEYS = Partition(ACCESS_KEYS, "all")
+TOPIC_GRAVEYARD = Partition(GRAVES, "topics")
 
 
 def account_queues(account: str) -> Partition:
     return Partition(QUEUES, account)
+
+
+def account_topics(account: str) -> Partition:
+    return Partition(TOPICS, account)
+
+
+def subscriptions(incarnation: str) -> Partition:
+    return Partition(SUBSCRIPTIONS, incarnation)
 
 
 def sequence(incarnation: str, lane: int) -> Partition:

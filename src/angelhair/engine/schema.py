@@ -167,7 +167,40 @@ ACCESS_KEYS = Table(
 """What requests are signed with. One partition, which servers read again when its `version` has grown. Row: a key's
 id. The secret is readable: a signature can be checked by nothing else."""
 
+TOPICS = Table(
+    "topics",
+    conditional=True,
+    key=str,
+    columns={
+        "incarnation": str,
+        "settings": str,
+        "notes": str,
+        "created_at": int,
+        "changed_at": int,
+        "version": int,
+    },
+)
+"""The catalog of topics. Partition: an account. Row: a topic's name."""
+
+SUBSCRIPTIONS = Table(
+    "subscriptions",
+    conditional=True,
+    key=str,
+    columns={
+        "protocol": str,
+        "endpoint": str,
+        "status": str,
+        "token": str,
+        "settings": str,
+        "created_at": int,
+        "version": int,
+    },
+    flags={"edits": int, "deleted": int},
+)
+"""Who is subscribed. Partition: a topic's incarnation. Row: a subscription's id. `edits` grows with every change of the
+partition and is there from the topic's beginning to its end; `deleted`: the topic takes no more."""
+
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,
-    ACCESS_KEYS,
+    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS,
 )

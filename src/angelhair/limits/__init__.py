@@ -9,4 +9,5 @@ from angelhair.limits.aws import *
 from angelhair.limits.calling import *
 from angelhair.limits.serving import *
 from angelhair.limits.signing import *
+from angelhair.limits.topics import *
 from angelhair.limits.working import *

@@ -1,0 +1,95 @@
+"""A publication as a message of the outbox: with those it goes to, and what each of them needs (R16)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b, sha256
+
+from angelhair.engine.topics.values import (
+    BY_GROUP,
+    CONFIRMED,
+    Posting,
+    Publication,
+    Subscription,
+    Target,
+    Topic,
+)
+from angelhair.errors import InvalidRequest
+from angelhair.model import FIFO, HIDDEN, MessageId, NewMessage
+
+OUTBOX, FIFO_OUTBOX, HTTP_DELIVERIES = "outbox", "outbox.fifo", "http-deliveries"
+"""Queues of an account that no door knows: they lie in an account of their own."""
+
+_LENGTH_BYTES = 4
+_ID_BYTES = 16
+
+
+def hidden_account(account: str) -> str:
+    """Where an account's internal queues are. No account that a user has begins like this."""
+    return HIDDEN + account
+
+
+def targets_of(subscriptions: Sequence[Subscription]) -> list[Target]:
+    return [
+        Target(one.id, one.protocol, one.endpoint, one.raw, one.dead_letter_queue)
+        for one in subscriptions
+        if one.status == CONFIRMED
+    ]
+
+
+def posting_of(topic: Topic, publication: Publication, publication_id: str, now_ms: int) -> Posting:
+    """A fifo topic's needs a group and a key, or a body to make the key of."""
+    key = publication.key
+    if topic.settings.kind == FIFO:
+        if publication.group is None:
+            raise InvalidRequest("group", "is needed in a fifo topic")
+        if key is None and topic.settings.content_dedup:
+            key = sha256(publication.body).hexdigest()
+        if key is None:
+            raise InvalidRequest("key", "is needed in a fifo topic, unless it goes by the content")
+    return Posting(
+        publication_id, topic.account, topic.name, topic.settings.kind, now_ms, publication.body,
+        publication.attributes, publication.group, key, publication.subject, publication.bodies, None,
+    )
+
+
+def outbox_message(topic: Topic, posting: Posting, targets: Sequence[Target]) -> NewMessage:
+    body = pack(posting, targets)
+    if topic.settings.kind != FIFO:
+        return NewMessage(body)
+    # All fifo topics of the account share one outbox: groups and keys are told apart by the topic's incarnation.
+    group = _digest(topic.incarnation, posting.group or "")
+    scope = group if topic.settings.dedup_scope == BY_GROUP else topic.incarnation
+    return NewMessage(body, key=_digest(scope, posting.key or ""), group=group)
+
+
+def pack(posting: Posting, targets: Sequence[Target]) -> bytes:
+    head = json.dumps({
+        **posting._asdict(), "body": None, "bodies": dict(posting.bodies),
+        "place": None if posting.place is None else str(posting.place), "targets": targets,
+    }).encode()
+    return len(head).to_bytes(_LENGTH_BYTES) + head + posting.body
+
+
+def unpack(body: bytes, place: MessageId) -> tuple[Posting, list[Target]]:
+    """`place`: of the outbox's message, from which a publication of a fifo topic has its id."""
+    end = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES])
+    head = json.loads(body[_LENGTH_BYTES:end])
+    targets = [Target(*target) for target in head.pop("targets")]
+    head["body"] = body[end:]
+    known = head["place"]
+    head["place"] = None if known is None else MessageId.parse(known)
+    posting = Posting(**head)
+    if posting.kind == FIFO and known is None:
+        posting = posting._replace(id=id_of_place(posting.account, place), place=place)
+    return posting, targets
+
+
+def id_of_place(account: str, place: MessageId) -> str:
+    """The id of a fifo topic's publication: the same for who publishes it once more."""
+    return _digest(account, FIFO_OUTBOX, str(place))
+
+
+def _digest(*parts: str) -> str:
+    return blake2b("\x00".join(parts).encode(), digest_size=_ID_BYTES).hexdigest()
