@@ -31,7 +31,10 @@ FANOUT_MESSAGES = 100
 """Publications that are spread at once: one put to each queue holds what they have for it."""
 
 FANOUT_BYTES = 4 * 1024 * 1024
-"""What they may come to. A hundred of the longest would not fit into memory with all of their copies."""
+"""What they may come to, if they are more than one: each queue that is written to has its own copy for a while."""
+
+FANOUT_PUTS = 32
+"""Queues that are written to at once. One that hangs leaves the others theirs."""
 
 FANOUTS_AT_ONCE = 4
 """Such groups of an outbox under way on a server. One that waits for a queue which cannot be written to leaves three
@@ -45,3 +48,6 @@ while nothing is found. What is published on this server needs no looking."""
 FANOUT_PAUSE_MS = 1_000
 FANOUT_PAUSE_MAXIMUM_MS = 60_000
 """How long a publication waits for a queue that could not be written to: doubled each time, up to a minute."""
+
+FANOUT_STOP_SECONDS = 5.0
+"""How long a server that stops waits for what it is spreading; what is left, another spreads after half a minute."""

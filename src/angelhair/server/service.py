@@ -15,6 +15,7 @@ from angelhair.errors import RequestError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from angelhair.server.polling import Patience, Polling
 from angelhair.server.runtime import AsyncioRuntime
+from angelhair.server.topics import TopicsAtWork
 from angelhair.server.workers import Workers
 from angelhair.settings import ACCOUNT
 
@@ -76,12 +77,15 @@ class Service:
         self.batching = Batching(self.engine, AsyncioRuntime())
         self.polling = Polling(self.batching.receive, self.engine.due_in_ms)
         self.workers = Workers(self.engine, ACCOUNT)
+        self.topics = TopicsAtWork(self.batching, self.polling, self.put)
 
     def start(self) -> None:
         self.workers.discover()
+        self.topics.start(ACCOUNT)
 
     async def stop(self) -> None:
         """After the doors have closed."""
+        await self.topics.stop()
         await self.workers.stop()
         await self.store.close()
 

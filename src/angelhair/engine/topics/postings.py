@@ -73,15 +73,19 @@ def pack(posting: Posting, targets: Sequence[Target]) -> bytes:
 
 
 def unpack(body: bytes, place: MessageId) -> tuple[Posting, list[Target]]:
-    """`place`: of the outbox's message, from which a publication of a fifo topic has its id."""
+    """`place`: of the outbox's message, from which a publication of a fifo topic has its id. Raises `ValueError` for
+    what no version of ours has written; what a newer one wrote beside, it passes over."""
     end = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES])
-    head = json.loads(body[_LENGTH_BYTES:end])
-    targets = [Target(*target) for target in head.pop("targets")]
-    head["body"] = body[end:]
-    known = head["place"]
-    head["place"] = None if known is None else MessageId.parse(known)
-    posting = Posting(**head)
-    if posting.kind == FIFO and known is None:
+    try:
+        head = json.loads(body[_LENGTH_BYTES:end])
+        targets = [Target(*target[: len(Target._fields)]) for target in head["targets"]]
+        known = head["place"]
+        posting = Posting(**{name: head[name] for name in Posting._fields} | {"body": body[end:]})
+    except (KeyError, TypeError) as error:
+        raise ValueError("this is not a publication") from error
+    if known is not None:
+        posting = posting._replace(place=MessageId.parse(known))
+    elif posting.kind == FIFO:
         posting = posting._replace(id=id_of_place(posting.account, place), place=place)
     return posting, targets
 

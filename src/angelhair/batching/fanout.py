@@ -1,0 +1,251 @@
+"""Fan-out: what lies in an outbox is put into the queues of those who were subscribed (R16).
+
+A publication is a message of the outbox like any other: whoever receives it spreads it, and acks it when every put is
+confirmed. A server that dies half way leaves it to be received again. What is spread again carries keys (R10): however
+often that happens, a queue gets it once more at most. Where a queue cannot be written to, the message stays, with those
+that are still to come, and is tried again after a pause that grows; the others have theirs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from angelhair import limits
+from angelhair.batching.batching import Batching
+from angelhair.batching.runtime import Promise, Runtime
+from angelhair.batching.topics import Publishing
+from angelhair.engine.engine import PutOutcome
+from angelhair.engine.topics.delivering import message_for, pause_ms, queue_for
+from angelhair.engine.topics.postings import FIFO_OUTBOX, hidden_account, pack, unpack
+from angelhair.engine.topics.values import QUEUE, Posting, Render, Target
+from angelhair.errors import AngelhairError, InvalidRequest, QueueNotFound
+from angelhair.model import Ask, Delivery, MessageId, NewMessage, WantedChange, validate_message
+
+Put = Callable[[str, str, Sequence[NewMessage]], Awaitable[list[PutOutcome]]]
+
+
+class Told(Protocol):
+    """Hears of what becomes of publications."""
+
+    def spread(self, account: str, count: int) -> None:
+        """So many publications have reached everybody."""
+        ...
+
+    def dropped(self, posting: Posting, target: Target, why: str) -> None:
+        """A subscription's queue is gone, and it has no dead-letter queue."""
+        ...
+
+    def unreadable(self, account: str, why: str) -> None:
+        """A publication that a newer version wrote, perhaps. It stays where it is."""
+        ...
+
+    def waits(self, posting: Posting, target: Target, why: str) -> None:
+        """It will be tried again."""
+        ...
+
+
+@dataclass(slots=True)
+class _Work:
+    """A publication that this server has received from the outbox."""
+
+    delivery: Delivery
+    posting: Posting
+    left: list[Target]
+    """Who has not got it yet."""
+    failed: bool = False
+
+    @property
+    def resumed(self) -> bool:
+        return self.delivery.deliveries > 1
+
+
+@dataclass(slots=True)
+class _Job:
+    """What one queue is to get."""
+
+    account: str
+    name: str
+    items: list[tuple[_Work, Target]] = field(default_factory=list)
+    last_resort: bool = False
+    """It is a dead-letter queue."""
+
+
+class Fanout:
+    def __init__(
+        self, batching: Batching, publishing: Publishing, runtime: Runtime, put: Put, render: Render, told: Told
+    ) -> None:
+        self._batching = batching
+        self._engine = batching.engine
+        self._publishing = publishing
+        self._runtime = runtime
+        self._put = put
+        self._render = render
+        self._told = told
+
+    async def step(self, account: str, outbox: str) -> int:
+        """Spreads what one receive gives; how many publications that was. Raises what keeps it from receiving."""
+        hidden = hidden_account(account)
+        began_ms = self._engine.clock.now().monotonic_ms
+        try:
+            found = await self._batching.receive(hidden, outbox, Ask(limits.FANOUT_MESSAGES))
+        except QueueNotFound:
+            return 0
+        works = self._works(account, found)
+        stopped: set[str | None] = set()
+        for portion in _portions(works):
+            # What another server may have received by now is that one's; so is what follows in a fifo group.
+            late = self._engine.clock.now().monotonic_ms - began_ms >= limits.OUTBOX_VISIBILITY_MS
+            mine = [] if late else [work for work in portion if work.delivery.group not in stopped]
+            await self._spread(mine)
+            await self._settle(account, outbox, mine)
+            if outbox == FIFO_OUTBOX:
+                stopped.update(work.delivery.group for work in portion if work.failed or work not in mine)
+        return len(found)
+
+    def _works(self, account: str, found: Sequence[Delivery]) -> list[_Work]:
+        works = []
+        for delivery in found:
+            try:
+                works.append(_Work(delivery, *unpack(delivery.body, delivery.id)))
+            except ValueError as error:
+                # It stays, for a version that can read it, and is in nobody's way.
+                self._told.unreadable(account, str(error))
+        return works
+
+    # --- putting ------------------------------------------------------------------------------------------------------
+
+    async def _spread(self, works: Sequence[_Work]) -> None:
+        jobs: dict[tuple[str, str], _Job] = {}
+        for work in works:
+            for target in work.left:
+                key = queue_for(work.posting, target)
+                jobs.setdefault(key, _Job(*key)).items.append((work, target))
+        lost = await self._run(list(jobs.values()))
+        resorts: dict[tuple[str, str], _Job] = {}
+        for work, target, why in lost:
+            if target.dead_letter_queue is None:
+                self._drop(work, target, why)
+            else:
+                key = (work.posting.account, target.dead_letter_queue)
+                resorts.setdefault(key, _Job(*key, last_resort=True)).items.append((work, target))
+        for work, target, why in await self._run(list(resorts.values())):
+            self._drop(work, target, why)
+
+    def _drop(self, work: _Work, target: Target, why: str) -> None:
+        work.left.remove(target)
+        self._told.dropped(work.posting, target, why)
+
+    async def _run(self, jobs: Sequence[_Job]) -> list[tuple[_Work, Target, str]]:
+        """Several at once, so that none has to wait for one that hangs; what can never be delivered there, and why."""
+        waiting = deque(jobs)
+        lost: list[tuple[_Work, Target, str]] = []
+
+        async def work(done: Promise[None]) -> None:
+            while waiting:
+                job = waiting.popleft()
+                try:
+                    lost.extend(await self._do(job))
+                except Exception as error:  # noqa: BLE001 - whatever it is, these are tried again
+                    self._try_again(job.items, error)
+            done.set_result(None)
+
+        promises: list[Promise[None]] = []
+        for _ in range(min(len(jobs), limits.FANOUT_PUTS)):
+            promise: Promise[None] = self._runtime.promise()
+            promises.append(promise)
+            self._runtime.spawn(work(promise))
+        for promise in promises:
+            await promise
+        return lost
+
+    async def _do(self, job: _Job) -> list[tuple[_Work, Target, str]]:
+        try:
+            kind = await self._kind_of(job)
+            fit, lost = self._messages(job, kind)
+            outcomes = await self._put(job.account, job.name, [message for *_, message in fit]) if fit else []
+        except QueueNotFound as error:
+            return [(work, target, str(error)) for work, target in job.items]
+        for (work, target, _), outcome in zip(fit, outcomes, strict=True):
+            if isinstance(outcome, MessageId):
+                work.left.remove(target)
+            elif isinstance(outcome, InvalidRequest) and work.resumed:
+                # Not at the first try: what this server remembers of the queue may be old.
+                lost.append((work, target, str(outcome)))
+            else:
+                self._try_again([(work, target)], outcome)
+        return lost
+
+    async def _kind_of(self, job: _Job) -> str:
+        posting, target = job.items[0][0].posting, job.items[0][1]
+        if target.protocol == QUEUE or job.last_resort:
+            return (await self._engine.find_queue(job.account, job.name)).settings.kind
+        try:
+            found = await self._engine.find_queue(job.account, job.name)
+        except QueueNotFound:
+            await self._publishing.make_hidden(posting.account, job.name)
+            found = await self._engine.find_queue(job.account, job.name)
+        return found.settings.kind
+
+    def _messages(
+        self, job: _Job, kind: str
+    ) -> tuple[list[tuple[_Work, Target, NewMessage]], list[tuple[_Work, Target, str]]]:
+        fit: list[tuple[_Work, Target, NewMessage]] = []
+        lost: list[tuple[_Work, Target, str]] = []
+        for work, target in job.items:
+            message = message_for(work.posting, target, kind, work.resumed, self._render)
+            try:
+                validate_message(message)
+                fit.append((work, target, message))
+            except InvalidRequest as error:
+                lost.append((work, target, str(error)))
+        return fit, lost
+
+    def _try_again(self, items: Sequence[tuple[_Work, Target]], error: Exception) -> None:
+        for work, target in items:
+            work.failed = True
+            self._told.waits(work.posting, target, str(error))
+
+    # --- settling -----------------------------------------------------------------------------------------------------
+
+    async def _settle(self, account: str, outbox: str, works: Sequence[_Work]) -> None:
+        """What cannot be acked or changed becomes visible again by itself, and is spread with keys."""
+        hidden = hidden_account(account)
+        done = [work.delivery.receipt for work in works if not work.left]
+        if done:
+            outcomes = await self._quietly(self._batching.ack(hidden, outbox, done))
+            self._told.spread(account, outcomes.count(None))
+        changes = [
+            WantedChange(
+                work.delivery.receipt,
+                pause_ms(work.delivery.deliveries),
+                # A message of a fifo queue stays as it is: the keys of its targets tell who has it.
+                None if outbox == FIFO_OUTBOX else pack(work.posting, work.left),
+            )
+            for work in works
+            if work.left
+        ]
+        if changes:
+            await self._quietly(self._batching.change(hidden, outbox, changes))
+
+    @staticmethod
+    async def _quietly(asked: Awaitable[list[AngelhairError | None]]) -> list[AngelhairError | None]:
+        try:
+            return await asked
+        except AngelhairError as error:
+            return [error]
+
+
+def _portions(works: Sequence[_Work]) -> list[list[_Work]]:
+    """In their order, as many at a time as fit into memory with their copies."""
+    portions: list[list[_Work]] = []
+    size = 0
+    for work in works:
+        size += len(work.delivery.body)
+        if not portions or size > limits.FANOUT_BYTES:
+            portions.append([])
+            size = len(work.delivery.body)
+        portions[-1].append(work)
+    return portions
