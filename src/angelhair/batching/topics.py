@@ -89,8 +89,10 @@ class Publishing:
                 place = next(places)
                 if not isinstance(place, MessageId):
                     outcomes.append(place)
+                elif one[1].key is None:
+                    outcomes.append(Published(one[0]))
                 else:
-                    outcomes.append(Published(id_of_place(account, place), place) if fifo else Published(one[0]))
+                    outcomes.append(Published(id_of_place(account, fifo, place), place if fifo else None))
         return outcomes
 
     async def put_hidden(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:

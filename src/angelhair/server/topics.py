@@ -15,9 +15,20 @@ from angelhair.batching.fanout import Fanout, Put
 from angelhair.batching.topics import Publishing, PublishOutcome
 from angelhair.engine.engine import PutOutcome
 from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account
-from angelhair.engine.topics.values import Posting, Publication, Published, Render, Target, as_published
-from angelhair.errors import QueueNotFound, StoreError
-from angelhair.model import HIDDEN, Ask, Delivery, NewMessage, WantedChange
+from angelhair.engine.topics.values import (
+    QUEUE,
+    NewSubscription,
+    Posting,
+    Publication,
+    Published,
+    Render,
+    Subscription,
+    Target,
+    as_published,
+    queue_of,
+)
+from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
+from angelhair.model import FIFO, HIDDEN, Ask, Delivery, NewMessage, WantedChange
 from angelhair.server.polling import Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
@@ -69,6 +80,15 @@ class TopicsAtWork:
             self._outboxes[account, name].hurry()
             self._workers[account].wake(name)
         return outcomes
+
+    async def subscribe(self, account: str, topic: str, wanted: NewSubscription) -> tuple[Subscription, bool]:
+        """As the engine's, for a queue that is there and can take what the topic gives."""
+        if wanted.protocol == QUEUE:
+            queue = await self._batching.engine.find_queue(*queue_of(wanted.endpoint))
+            kind = (await self.verbs.find(account, topic)).settings.kind
+            if queue.settings.kind == FIFO and kind != FIFO:
+                raise InvalidRequest("queue", f"{queue.name} is a fifo queue, which takes what a fifo topic gives")
+        return await self.verbs.subscribe(account, topic, wanted)
 
     # --- hidden queues ------------------------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ def posting_of(topic: Topic, publication: Publication, publication_id: str, now_
         if key is None:
             raise InvalidRequest("key", "is needed in a fifo topic, unless it goes by the content")
     return Posting(
-        publication_id, topic.account, topic.name, topic.settings.kind, now_ms, publication.body,
+        publication_id if key is None else "", topic.account, topic.name, topic.settings.kind, now_ms, publication.body,
         publication.attributes, publication.group, key, publication.subject, publication.bodies, None,
     )
 
@@ -57,7 +57,7 @@ def posting_of(topic: Topic, publication: Publication, publication_id: str, now_
 def outbox_message(topic: Topic, posting: Posting, targets: Sequence[Target]) -> NewMessage:
     body = pack(posting, targets)
     if topic.settings.kind != FIFO:
-        return NewMessage(body)
+        return NewMessage(body, key=None if posting.key is None else _digest(topic.incarnation, posting.key))
     # All fifo topics of the account share one outbox: groups and keys are told apart by the topic's incarnation.
     group = _digest(topic.incarnation, posting.group or "")
     scope = group if topic.settings.dedup_scope == BY_GROUP else topic.incarnation
@@ -73,7 +73,7 @@ def pack(posting: Posting, targets: Sequence[Target]) -> bytes:
 
 
 def unpack(body: bytes, place: MessageId) -> tuple[Posting, list[Target]]:
-    """`place`: of the outbox's message, from which a publication of a fifo topic has its id. Raises `ValueError` for
+    """`place`: of the outbox's message, from which a publication with a key has its id. Raises `ValueError` for
     what no version of ours has written; what a newer one wrote beside, it passes over."""
     end = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES])
     try:
@@ -85,14 +85,15 @@ def unpack(body: bytes, place: MessageId) -> tuple[Posting, list[Target]]:
         raise ValueError("this is not a publication") from error
     if known is not None:
         posting = posting._replace(place=MessageId.parse(known))
-    elif posting.kind == FIFO:
-        posting = posting._replace(id=id_of_place(posting.account, place), place=place)
+    if not posting.id:
+        fifo = posting.kind == FIFO
+        posting = posting._replace(id=id_of_place(posting.account, fifo, place), place=place if fifo else None)
     return posting, targets
 
 
-def id_of_place(account: str, place: MessageId) -> str:
-    """The id of a fifo topic's publication: the same for who publishes it once more."""
-    return _digest(account, FIFO_OUTBOX, str(place))
+def id_of_place(account: str, fifo: bool, place: MessageId) -> str:
+    """The id of a publication with a key: the same for who publishes it once more."""
+    return _digest(account, FIFO_OUTBOX if fifo else OUTBOX, str(place))
 
 
 def _digest(*parts: str) -> str:

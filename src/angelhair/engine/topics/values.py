@@ -152,14 +152,14 @@ class Publication(NamedTuple):
     group: str | None = None
     """A fifo topic needs one; a standard topic passes it on."""
     key: str | None = None
-    """Of a fifo topic: publications with the same key within five minutes are one."""
+    """Publications with the same key within five minutes are one. A fifo topic needs one, or goes by the content."""
     subject: str | None = None
     bodies: Mapping[str, str] = {}
     """By protocol, a body in place of the common one."""
     values: Mapping[str, Any] = {}
     """The attributes as filter policies see them. They are not kept: filters are asked at publication."""
     id: str | None = None
-    """Of a standard topic: the id that the publisher will be told; None makes one. A fifo topic gives its own."""
+    """The id that the publisher will be told; None makes one. One with a key gets another, made of its place."""
 
 
 class Published(NamedTuple):

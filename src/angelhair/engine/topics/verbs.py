@@ -40,8 +40,8 @@ def accept_all(policy: str | None, scope: str, values: Mapping[str, Any], body: 
 
 
 class Prepared(list[tuple[str, NewMessage | None] | InvalidRequest]):
-    """For each publication the id that it has (of a standard topic) and the outbox's message, None when it goes to
-    nobody; or why it is refused. `topic` is what it was read as."""
+    """For each publication its id, if it has no key, and the outbox's message, None when it goes to nobody; or why it
+    is refused. `topic` is what it was read as."""
 
     topic: Topic
 

@@ -30,9 +30,9 @@ class _Attributes(msgspec.Struct):
 _attributes_decoder = msgspec.json.Decoder(_Attributes)
 
 
-def check_size(body: bytes, field: str = "body") -> bytes:
-    if len(body) > limits.BODY_BYTES:
-        raise Refusal("body_too_large", f"{field}: has {len(body)} bytes; the limit is {limits.BODY_BYTES}", field)
+def check_size(body: bytes, field: str = "body", most: int = limits.BODY_BYTES) -> bytes:
+    if len(body) > most:
+        raise Refusal("body_too_large", f"{field}: has {len(body)} bytes; the limit is {most}", field)
     return body
 
 

@@ -18,6 +18,9 @@ from angelhair.errors import (
     RequestError,
     StaleReceipt,
     StoreError,
+    SubscriptionNotFound,
+    TopicExists,
+    TopicNotFound,
     Unavailable,
 )
 from angelhair.server.auth import Refused
@@ -40,11 +43,14 @@ CODES = {
     "unauthorized": Code(401, "no access key is named, or its signature or secret is wrong"),
     "forbidden": Code(403, "the access key is not for this action or this queue, or the queue's policy denies it"),
     "queue_not_found": Code(404, "there is no queue of this name"),
+    "topic_not_found": Code(404, "there is no topic of this name"),
+    "subscription_not_found": Code(404, "the queue is not subscribed to the topic"),
     "no_dead_letter_queue": Code(404, "the queue has no dead-letter queue"),
     "not_found": Code(404, "there is no such route"),
     "method_not_allowed": Code(405, "the route does not know this method; `Allow` has those that it knows"),
     "request_timeout": Code(408, "the request took too long to arrive"),
     "queue_exists": Code(409, "the queue exists with other settings; `differing` names them"),
+    "topic_exists": Code(409, "the topic exists with other settings; `differing` names them"),
     "stale_receipt": Code(409, "the message was delivered again, moved or settled since; do not repeat"),
     "body_too_large": Code(413, "the body is too large"),
     "url_too_long": Code(414, "the URL is too long"),
@@ -113,6 +119,13 @@ def judge(error: Exception) -> Verdict:
             differing = [name.removesuffix("_ms") for name in error.differing]
             message = f"the queue exists with another value of {', '.join(differing)}"
             return Verdict("queue_exists", message, differing=differing)
+        case TopicNotFound():
+            return Verdict("topic_not_found", f"there is no topic {error.name!r}")
+        case SubscriptionNotFound():
+            return Verdict("subscription_not_found", f"{error.what!r} is not subscribed to topic {error.topic!r}")
+        case TopicExists():
+            message = f"the topic exists with another value of {', '.join(error.differing)}"
+            return Verdict("topic_exists", message, differing=error.differing)
         case StaleReceipt():
             return Verdict("stale_receipt", str(error))
     raise error

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from angelhair.model import QueueSettings
-from angelhair.server.rest import own_shapes, shapes
+from angelhair.server.rest import own_shapes, shapes, topic_shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.query import Parameter
 from angelhair.server.rest.queues import settings_of
@@ -37,9 +37,12 @@ SECURITY = {
 }
 """Where the store has no access key, none is asked for."""
 
+_SHAPES = (shapes, topic_shapes, own_shapes)
+
 GROUPS = {
     "Queues": "Making, changing and removing queues.",
     "Messages": "Putting, receiving and settling messages.",
+    "Topics": "What is published to a topic reaches every queue that is subscribed to it.",
     "Operating": "Looking into a queue without taking anything, dead letters, and repair.",
     "Server": "The door itself.",
 }
@@ -50,7 +53,7 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
     references, components = msgspec.json.schema_components(wanted, ref_template="#/components/schemas/{name}")
     schemas = dict(zip(map(repr, wanted), references, strict=True))
     for name, component in components.items():
-        shape = getattr(shapes, name, None) or getattr(own_shapes, name)
+        shape = next(found for part in _SHAPES if (found := getattr(part, name, None)) is not None)
         component.update(shape.beyond)
         for field, known in component["properties"].items():
             if field in shape.meanings:
@@ -183,4 +186,5 @@ def _refusal(status: int, codes: Sequence[str]) -> dict[str, Any]:
 
 def _said(code: str) -> dict[str, Any]:
     said: dict[str, Any] = {"code": code, "message": CODES[code].meaning, "request_id": REQUEST_ID}
-    return {**said, "differing": ["visibility_timeout"]} if code == "queue_exists" else said
+    differing = {"queue_exists": ["visibility_timeout"], "topic_exists": ["kind"]}.get(code)
+    return said if differing is None else {**said, "differing": differing}

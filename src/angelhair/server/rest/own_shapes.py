@@ -13,6 +13,7 @@ class Links(Shape):
     """What else there is."""
 
     queues: str
+    topics: str
     openapi: str
     docs: str
     live: str

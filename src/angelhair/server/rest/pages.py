@@ -17,7 +17,9 @@ from angelhair.server.service import Service
 HTML = "text/html; charset=utf-8"
 # The page holds no script and loads nothing: a browser may know that.
 _HTML_HEADERS = (("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),)
-_LINKS = own_shapes.Links("/queues", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics")
+_LINKS = own_shapes.Links(
+    "/queues", "/topics", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics"
+)
 
 
 def routes(verbs: Sequence[Route]) -> tuple[Route, ...]:

@@ -99,15 +99,13 @@ def whole(name: str, description: str, least: int, most: int, example: int, plac
     return Parameter(name, description, schema, example, read_whole, place)
 
 
-def part_of_name(name: str, description: str, example: str) -> Parameter:
+def part_of_name(name: str, description: str, example: str, longest: int = limits.NAME_LENGTH) -> Parameter:
     def read_part(name: str, text: str) -> str:
-        if len(text) > limits.NAME_LENGTH or not _PART.fullmatch(text):
-            raise invalid(
-                name, f"may hold up to {limits.NAME_LENGTH} letters, digits, '_', '-' and '.', as names of queues do"
-            )
+        if len(text) > longest or not _PART.fullmatch(text):
+            raise invalid(name, f"may hold up to {longest} letters, digits, '_', '-' and '.', as names do")
         return text
 
-    schema = {"type": "string", "pattern": PART_PATTERN, "maxLength": limits.NAME_LENGTH}
+    schema = {"type": "string", "pattern": PART_PATTERN, "maxLength": longest}
     return Parameter(name, description, schema, example, read_part)
 
 
@@ -131,6 +129,8 @@ def due_number_ms(name: str, value: float) -> int:
 
 NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": limits.NAME_LENGTH}
 QUEUE = Parameter("queue", "The queue's name.", NAME_SCHEMA, "orders", place="path")
+TOPIC_SCHEMA = {**NAME_SCHEMA, "maxLength": limits.TOPIC_NAME_LENGTH}
+TOPIC = Parameter("topic", "The topic's name.", TOPIC_SCHEMA, "news", place="path")
 BATCH = whole("batch", "At most so many messages.", 1, limits.BATCH_MESSAGES, 10, "path")
 RECEIPT = Parameter(
     "receipt", "The receipt that came with the delivery.", {"type": "string", "pattern": RECEIPT_PATTERN},

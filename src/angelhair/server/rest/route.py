@@ -44,6 +44,15 @@ class Answer(NamedTuple):
     """Routes, by name, that go on from here, with what each takes from this answer: OpenAPI's links."""
 
 
+DONE = Answer("Done.")
+
+READING = ("unavailable",)
+WRITING = ("unavailable", "outcome_unknown")
+OF_A_QUEUE = ("queue_not_found",)
+WITH_JSON = ("malformed_json", "unsupported_media_type")
+"""Codes that many routes share."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     method: str

@@ -4,6 +4,7 @@
     put.py           one message, or a list of them           looking.py        peek, pointers, buckets
     receive.py       messages with their receipts             dead_letters.py   look into them, send them back
     repair.py        move the repair mark back                pages.py          what this is, OpenAPI, a page to read
+    topics.py        list make show delete, subscribe queues, publish; its routes are in topic_routes.py
 """
 
 from __future__ import annotations
@@ -20,21 +21,16 @@ from angelhair.server.rest import (
     receive,
     repair,
     shapes,
+    topic_routes,
 )
 from angelhair.server.rest.query import BATCH, QUEUE, RECEIPT
-from angelhair.server.rest.route import Answer, RequestBody, Route
+from angelhair.server.rest.route import DONE, OF_A_QUEUE, READING, WITH_JSON, WRITING, Answer, RequestBody, Route
 
-READING = ("unavailable",)
-WRITING = ("unavailable", "outcome_unknown")
-OF_A_QUEUE = ("queue_not_found",)
-WITH_JSON = ("malformed_json", "unsupported_media_type")
 WITH_A_RECEIPT = ("queue_not_found", "invalid_receipt", "stale_receipt")
 
 SAME_QUEUE = {"queue": "$request.path.queue"}
 THIS_MESSAGE = SAME_QUEUE | {"receipt": "$response.body#/messages/0/receipt"}
 QUEUE_READY = {"put_message": SAME_QUEUE, "put_messages": SAME_QUEUE, "show_queue": SAME_QUEUE}
-
-DONE = Answer("Done.")
 
 VERBS = (
     # --- queues -----------------------------------------------------------------------------------------------------
@@ -136,6 +132,7 @@ VERBS = (
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"receipts\": [\"...\"]}'",
         action="DeleteMessage",
     ),
+    *topic_routes.VERBS,
     # --- looking and operating --------------------------------------------------------------------------------------
     Route(
         "GET", "/queues/{queue}/peek/{batch}", looking.peek, "peek_messages", "Operating",
