@@ -89,8 +89,9 @@ class Fanout:
         """Spreads what one receive gives; how many publications that was. Raises what keeps it from receiving."""
         hidden = hidden_account(account)
         began_ms = self._engine.clock.now().monotonic_ms
+        ask = Ask(min(limits.FANOUT_MESSAGES, limits.BATCH_MESSAGES))
         try:
-            found = await self._batching.receive(hidden, outbox, Ask(limits.FANOUT_MESSAGES))
+            found = await self._batching.receive(hidden, outbox, ask)
         except QueueNotFound:
             return 0
         works = self._works(account, found)

@@ -10,26 +10,25 @@ from angelhair.batching.batching import Batching
 from angelhair.batching.group import Group
 from angelhair.batching.runtime import Runtime
 from angelhair.engine.engine import PutOutcome
-from angelhair.engine.topics.postings import FIFO_OUTBOX, HTTP_DELIVERIES, OUTBOX, hidden_account, id_of_place
+from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account, id_of_place
 from angelhair.engine.topics.values import Publication, Published, validate_publication, validate_topic_name
 from angelhair.engine.topics.verbs import Prepared
 from angelhair.errors import AngelhairError, QueueExists, QueueNotFound
-from angelhair.model import FIFO, MessageId, NewMessage, QueueSettings, validate_name, validate_whole
+from angelhair.model import BUCKETED, FIFO, MessageId, NewMessage, QueueSettings, validate_name, validate_whole
 
 PublishOutcome = Published | AngelhairError
 Publishes = Group[Sequence[Publication], list[PublishOutcome]]
 
-HIDDEN_QUEUES = {
-    OUTBOX: QueueSettings(visibility_timeout_ms=limits.OUTBOX_VISIBILITY_MS, retention_ms=None, history_ms=0),
-    FIFO_OUTBOX: QueueSettings(
-        kind=FIFO, visibility_timeout_ms=limits.OUTBOX_VISIBILITY_MS, retention_ms=None, history_ms=0,
+
+def hidden_settings(name: str) -> QueueSettings:
+    """Of the internal queues. They never forget what was not delivered, and keep nothing of what was."""
+    return QueueSettings(
+        kind=FIFO if name == FIFO_OUTBOX else BUCKETED,
+        visibility_timeout_ms=limits.OUTBOX_VISIBILITY_MS,
+        retention_ms=None,
+        history_ms=0,
         dedup_window_ms=limits.OUTBOX_WINDOW_MS,
-    ),
-    HTTP_DELIVERIES: QueueSettings(
-        visibility_timeout_ms=limits.OUTBOX_VISIBILITY_MS, retention_ms=None, history_ms=0
-    ),
-}
-"""They never forget what was not delivered, and keep nothing of what was."""
+    )
 
 
 class Publishing:
@@ -106,7 +105,7 @@ class Publishing:
 
     async def make_hidden(self, account: str, name: str) -> None:
         try:
-            await self._engine.create_queue(hidden_account(account), name, HIDDEN_QUEUES[name])
+            await self._engine.create_queue(hidden_account(account), name, hidden_settings(name))
         except QueueExists:
             # By another version of ours, with settings of its own: they serve.
             return

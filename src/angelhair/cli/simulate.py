@@ -10,7 +10,7 @@ from angelhair.cli.parsers import add_command, whole
 from angelhair.model import BUCKETED, FIFO
 from angelhair.simulation.campaign import Campaign, play, replay_line
 from angelhair.simulation.fair_variation import FAIR
-from angelhair.simulation.run import run_seed
+from angelhair.simulation.run import TOPICS, run_seed
 
 DEFAULT_SEEDS = 200
 SHOWN_VIOLATIONS = 5
@@ -23,6 +23,7 @@ def add_to(commands: Any) -> None:
         "late or not at all. Ends with one line; exits with 1 when a promise was broken.",
         """
         angelhair simulate --seeds 2000
+        angelhair simulate --kind topics
         angelhair simulate --replay 7""",
         run,
     )
@@ -31,8 +32,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--processes", type=whole(1), metavar="N", help="how many at once (default: all cores)")
     parser.add_argument("--replay", type=whole(0), metavar="SEED", help="play one seed and print every step")
     parser.add_argument(
-        "--kind", choices=(BUCKETED, FIFO, FAIR), default=BUCKETED,
-        help="of the queue; fair: a bucketed one with tenants and priorities (default: %(default)s)",
+        "--kind", choices=(BUCKETED, FIFO, FAIR, TOPICS), default=BUCKETED,
+        help="of the queue; fair: a bucketed one with tenants and priorities; topics: over queues of both kinds "
+        "(default: %(default)s)",
     )
     parser.add_argument("--quiet", action="store_true", help="with --replay: only the verdict")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from angelhair.engine.transfer import MOVED
 from angelhair.model import BUCKETED, FIFO, QueueSettings
 from angelhair.simulation.checkers import CHECKERS
+from angelhair.simulation.checkers.topics import TOPIC_CHECKERS
 from angelhair.simulation.clients import Clients
 from angelhair.simulation.fair_variation import CALM_SHARE, FAIR, draw_fair
 from angelhair.simulation.faults import FaultPlan
@@ -20,9 +21,13 @@ from angelhair.simulation.outcome import Outcome
 from angelhair.simulation.process import Process
 from angelhair.simulation.servers import ACCOUNT, Server
 from angelhair.simulation.themes import draw_theme
+from angelhair.simulation.topic_run import draw_topics, play_topics
 from angelhair.simulation.trace import Sink
 from angelhair.simulation.variation import Variation, bounds_in_force
 from angelhair.simulation.world import World
+
+TOPICS = "topics"
+"""In place of a kind of queue."""
 
 QUEUE, DEAD = "work", "dead"
 DEAD_BUCKET_SIZE = 5
@@ -48,12 +53,14 @@ class Judged:
 
 
 def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judged:
-    """Plays a seed with a queue of this kind and says what was wrong."""
+    """Plays a seed with a queue of this kind, or with topics, and says what was wrong."""
     source = random.Random(f"theme {seed}")
     theme = draw_theme(seed, source)
     plan = theme.sharpen(FaultPlan.draw(source), source)
     calm = kind == FAIR and source.random() < CALM_SHARE
     with World(seed, FaultPlan() if calm else plan, trace) as world:
+        if kind == TOPICS:
+            return _judged_topics(world, draw_topics(source, theme))
         if kind == FIFO:
             variation = draw_fifo(source, theme)
         elif kind == FAIR:
@@ -68,6 +75,17 @@ def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judg
     return Judged(
         seed, outcome.history.operations, sum(outcome.faults.values()), world.steps,
         tuple(violations), tuple(sorted(outcome.faults)),
+    )
+
+
+def _judged_topics(world: World, variation: Variation) -> Judged:
+    with bounds_in_force(variation.bounds):
+        outcome = play_topics(world, variation)
+    violations = [f"{checker.__name__}: {text}" for checker in TOPIC_CHECKERS for text in checker(outcome)]
+    counts = world.faults.counts
+    return Judged(
+        world.seed, outcome.history.operations, sum(counts.values()), world.steps, tuple(violations),
+        tuple(sorted(counts)),
     )
 
 
