@@ -9,11 +9,11 @@ import json
 import timeit
 from urllib.parse import urlencode
 
+from angelhair.server.aws.shape import Shape
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs import outputs
 from angelhair.server.sqs.answering import answer, decode
 from angelhair.server.sqs.recognising import recognise
-from angelhair.server.sqs.shape import Shape
 
 ROUNDS, CALLS = 5, 5_000
 URL = "http://localhost:9324/000000000000/orders"

@@ -15,10 +15,10 @@ import botocore.serialize
 import botocore.session
 from botocore.model import OperationModel, ServiceModel
 
+from angelhair.server.aws.errors import Protocol
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.sqs import answering
 from angelhair.server.sqs.checks.beyond import held_to_sqs
-from angelhair.server.sqs.errors import Protocol
 from angelhair.server.sqs.recognising import Asked, recognise
 
 ACCOUNT = "123456789012"

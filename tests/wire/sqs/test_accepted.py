@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from angelhair.server.aws.errors import Protocol
 from angelhair.server.sqs.checked import RedriveAllowPolicy, RedrivePolicy
-from angelhair.server.sqs.errors import Protocol
 from angelhair.server.sqs.inputs import ReceiveMessageRequest
 from tests.wire.sqs.amazon import ACCOUNT, FIFO_URL, PROTOCOLS, URL, asked_for, decoded
 

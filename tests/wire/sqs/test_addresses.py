@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from angelhair.server.sqs.addresses import (
-    QueueAddress,
-    QueueArn,
-    address_in_path,
-    looks_like_arn,
-    parse_arn,
-    queue_address,
-    queue_arn,
-    queue_url,
-)
+from angelhair.server.aws.arns import QueueArn, looks_like_arn, parse_arn, queue_arn
+from angelhair.server.sqs.addresses import QueueAddress, address_in_path, queue_address, queue_url
 from angelhair.server.sqs.errors import InvalidAddress
 from tests.wire.sqs.amazon import ACCOUNT, HOST, request
 

@@ -12,9 +12,9 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.sqs import errors, outputs
 from angelhair.server.sqs.answering import answer, refuse
-from angelhair.server.sqs.shape import MessageAttributeValue
 from tests.wire.sqs.amazon import HOST, URL, asked, decode
 from tests.wire.sqs.amazon import request as received
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from angelhair.server.sqs.checks.common import is_xml_text
+from angelhair.server.aws.characters import is_xml_text
 
 CHAR = re.compile("[\x09\x0a\x0d\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
 

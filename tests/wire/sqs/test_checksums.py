@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.sqs.checksums import md5_of_attributes, md5_of_body
-from angelhair.server.sqs.shape import MessageAttributeValue
 
 
 def text(value: str, data_type: str = "String") -> MessageAttributeValue:

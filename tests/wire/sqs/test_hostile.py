@@ -8,9 +8,10 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from angelhair.server.aws.errors import Protocol
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs.answering import decode, refuse
-from angelhair.server.sqs.errors import Protocol, SqsError
+from angelhair.server.sqs.errors import SqsError
 from angelhair.server.sqs.recognising import recognise
 from tests.wire.sqs.amazon import ACTIONS, FIFO_URL, JSON_MODEL, URL, json, parsed, request
 

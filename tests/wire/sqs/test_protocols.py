@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from angelhair.server.sqs import json_protocol, query_protocol
+from angelhair.server.aws import query_protocol
+from angelhair.server.aws.errors import Protocol
+from angelhair.server.sqs import json_protocol
 from angelhair.server.sqs.answering import answer
-from angelhair.server.sqs.errors import Protocol
 from angelhair.server.sqs.operations import OPERATIONS
 from angelhair.server.sqs.outputs import Nothing
 from angelhair.server.sqs.recognising import Asked

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from angelhair.server.aws.errors import Protocol
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs.answering import decode
-from angelhair.server.sqs.errors import InvalidAction, MalformedQueryString, Protocol, SqsError, UnknownOperation
+from angelhair.server.sqs.errors import InvalidAction, MalformedQueryString, SqsError, UnknownOperation
 from angelhair.server.sqs.recognising import recognise
 from tests.wire.sqs.amazon import request
 

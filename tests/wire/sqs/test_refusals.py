@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from angelhair.server.aws.errors import Protocol
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs import errors
 from angelhair.server.sqs.answering import refuse
@@ -14,7 +15,6 @@ from angelhair.server.sqs.checks.attributes import two_encryptions
 from angelhair.server.sqs.checks.common import invalid_next_token
 from angelhair.server.sqs.checks.moves import no_such_resource
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue
-from angelhair.server.sqs.errors import Protocol
 from tests.wire.sqs.amazon import PROTOCOLS, URL, asked, asked_for, decode, form, json, parsed, request
 from tests.wire.sqs.refusals import CASES
 

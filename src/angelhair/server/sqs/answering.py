@@ -6,14 +6,17 @@ from typing import Any
 
 import msgspec
 
+from angelhair.server.aws import query_protocol, xml
+from angelhair.server.aws.errors import Protocol, Unreadable
+from angelhair.server.aws.shape import Shape
 from angelhair.server.http.messages import Request, Response
-from angelhair.server.sqs import json_protocol, query_protocol, xml
-from angelhair.server.sqs.errors import InvalidAction, Protocol, SqsError, UnknownOperation
+from angelhair.server.sqs import json_protocol
+from angelhair.server.sqs.errors import InvalidAction, InvalidParameterValue, SqsError, UnknownOperation, invalid_value
 from angelhair.server.sqs.operations import OPERATIONS
 from angelhair.server.sqs.recognising import Asked
-from angelhair.server.sqs.shape import Shape
 
 JSON_1_0 = "application/x-amz-json-1.0"
+XML = xml.Dialect("http://queue.amazonaws.com/doc/2012-11-05/")
 
 _encode = msgspec.json.Encoder().encode
 
@@ -32,21 +35,28 @@ def decode(asked: Asked, request: Request) -> Any:
         raise UnknownOperation
     if asked.form is None:
         return operation.check(json_protocol.read(operation, request.body))
-    return operation.check(query_protocol.read(operation, asked.form))
+    try:
+        return operation.check(query_protocol.read(operation, asked.form))
+    except Unreadable as error:
+        if error.name:
+            raise invalid_value(error.text, error.name, "Must be an integer.") from None
+        raise InvalidParameterValue("A binary value is not valid base64.") from None
 
 
 def answer(asked: Asked, request: Request, result: Shape) -> Response:
     headers = (("x-amzn-RequestId", request.id),)
     if asked.protocol is Protocol.JSON:
         return Response(200, _encode(result), JSON_1_0, headers)
-    return Response(200, xml.encode_result(asked.action, result, request.id), xml.CONTENT_TYPE, headers)
+    return Response(200, xml.encode_result(XML, asked.action, result, request.id), xml.CONTENT_TYPE, headers)
 
 
 def refuse(protocol: Protocol, request: Request, error: SqsError) -> Response:
     request_id = ("x-amzn-RequestId", request.id)
     if protocol is Protocol.QUERY:
-        status = 404 if isinstance(error, UnknownOperation) else error.status
-        return Response(status, xml.encode_error(error, request.id), xml.CONTENT_TYPE, (request_id,))
+        if isinstance(error, UnknownOperation):
+            # No action was named at all, and so AWS answers before it knows which service is meant.
+            return Response(404, b"<UnknownOperationException/>\n", xml.CONTENT_TYPE, (request_id,))
+        return Response(error.status, xml.encode_error(XML, error, request.id), xml.CONTENT_TYPE, (request_id,))
     body = _encode(_Error(error.namespace + error.shape, error.message_in(protocol)))
     if not error.in_header:
         return Response(error.status, body, JSON_1_0, (request_id,))

@@ -6,10 +6,10 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
+from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.sqs.errors import SqsError
 from angelhair.server.sqs.inputs import ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry
 from angelhair.server.sqs.outputs import BatchResultErrorEntry
-from angelhair.server.sqs.shape import MessageAttributeValue
 
 Entry = TypeVar("Entry")
 

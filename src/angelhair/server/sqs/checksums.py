@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import md5
 
-from angelhair.server.sqs.shape import MessageAttributeValue
+from angelhair.server.aws.shape import MessageAttributeValue
 
 _STRING, _BINARY = b"\x01", b"\x02"
 

@@ -8,17 +8,18 @@ from typing import Any
 from angelhair.errors import RequestError
 from angelhair.server.audit import DONE
 from angelhair.server.auth.actions import ADMINISTRATIVE
+from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.shape import Shape
 from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.service import Service
 from angelhair.server.sqs.actions import attributes, moving, permissions, queues, receiving, sending, settling, tagging
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.answering import answer, decode, refuse
-from angelhair.server.sqs.errors import AccessDenied, Protocol
+from angelhair.server.sqs.errors import AccessDenied
 from angelhair.server.sqs.faults import REFUSED, as_sqs_error
 from angelhair.server.sqs.movers import Movers
 from angelhair.server.sqs.recognising import recognise
-from angelhair.server.sqs.shape import Shape
 from angelhair.server.sqs.targets import target_of
 
 ACTIONS: dict[str, Callable[[Call, Any], Awaitable[Shape]]] = {

@@ -14,44 +14,21 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import ClassVar
 
 from angelhair import limits
+from angelhair.server.aws.errors import AwsError, Protocol, echoed
 
 MODELLED = "com.amazonaws.sqs#"
 COMMON = "com.amazon.coral.service#"
 
 
-class Protocol(Enum):
-    JSON = "json"
-    QUERY = "query"
-
-
-class SqsError(Exception):
+class SqsError(AwsError):
     """The root of all."""
 
-    code: ClassVar[str] = ""
-    shape: ClassVar[str] = ""
-    status: ClassVar[int] = 400
-    sender_fault: ClassVar[bool] = True
     namespace: ClassVar[str] = MODELLED
     in_header: ClassVar[bool] = True
     """Whether JSON answers carry the Query code; what the framework refuses before SQS sees it has none."""
-    text: ClassVar[str] = ""
-    """What is said when nothing else is."""
-
-    def __init__(self, message: str = "") -> None:
-        super().__init__(message or self.text)
-        self.message = message or self.text
-
-    def __init_subclass__(cls) -> None:
-        cls.shape = cls.__dict__.get("shape", cls.__name__)
-        cls.code = cls.__dict__.get("code", cls.shape)
-
-    def message_in(self, protocol: Protocol) -> str:
-        """The wording, which may differ by protocol."""
-        return self.message
 
 
 # --- modelled: queues -------------------------------------------------------------------------------------------------
@@ -349,12 +326,6 @@ class ServiceUnavailable(ServerFault):
 
 
 # --- wordings that many share -----------------------------------------------------------------------------------------
-
-
-def echoed(value: object) -> str:
-    """A wrong value, as it is repeated to whoever sent it."""
-    text = str(value)
-    return text if len(text) <= limits.AWS_ECHO_LENGTH else f"{text[:limits.AWS_ECHO_LENGTH]}..."
 
 
 def invalid_value(value: object, parameter: str, reason: str) -> InvalidParameterValue:

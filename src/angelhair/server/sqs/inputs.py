@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from angelhair.server.sqs.shape import MessageAttributeValue, Shape
+from angelhair.server.aws.shape import MessageAttributeValue, Shape
 
 # --- queues -----------------------------------------------------------------------------------------------------------
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from angelhair.server.aws.operation import Operation
 from angelhair.server.sqs.errors import SerializationException
-from angelhair.server.sqs.operations import Operation
 
 _WRONG = re.compile(r"Expected `([^`]*)`, got `([^`]*)`")
 _KINDS = {"int": "an Integer", "str": "a String", "bool": "a Boolean", "bytes": "a Blob"}

@@ -2,29 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import msgspec
-
+from angelhair.server.aws.operation import Operation
 from angelhair.server.sqs import inputs, outputs
 from angelhair.server.sqs.checks import batches, messages, moves, queues, receipts
-from angelhair.server.sqs.shape import Shape
-
-
-class Operation:
-    """An action, with its decoder made once."""
-
-    __slots__ = ("check", "decode", "input", "name", "output")
-
-    def __init__(self, input_type: type[Shape], check: Callable[[Any], Any], output: type[Shape]) -> None:
-        self.name = input_type.__name__.removesuffix("Request")
-        self.input = input_type
-        self.check = check
-        """Makes of an input what the action works with, or raises an `SqsError`."""
-        self.output = output
-        self.decode: Callable[[bytes], Any] = msgspec.json.Decoder(input_type).decode
-
 
 _ALL = (
     Operation(inputs.AddPermissionRequest, queues.check_add_permission, outputs.Nothing),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec import field
 
-from angelhair.server.sqs.errors import Protocol, SqsError
-from angelhair.server.sqs.shape import MessageAttributeValue, Shape
+from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.shape import MessageAttributeValue, Shape
+from angelhair.server.sqs.errors import SqsError
 
 
 class Nothing(Shape):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from angelhair.server.aws.arns import parse_arn
 from angelhair.server.sqs import tasks
-from angelhair.server.sqs.addresses import parse_arn, queue_address
+from angelhair.server.sqs.addresses import queue_address
 from angelhair.server.sqs.checked import CreateQueue, QueueAttributes, RedrivePolicy, SetQueueAttributes
 from angelhair.server.sqs.inputs import (
     CancelMessageMoveTaskRequest,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.errors import QueueNotFound
+from angelhair.server.aws.arns import parse_arn
 from angelhair.server.sqs.actions import kept
 from angelhair.server.sqs.actions.call import Call
-from angelhair.server.sqs.addresses import parse_arn
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy, SetQueueAttributes
 from angelhair.server.sqs.checks.attributes import ALL, BEYOND, SETTABLE, throughput_without_scope
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from angelhair.engine.catalog import Queue
 from angelhair.errors import QueueNotFound
+from angelhair.server.aws.arns import queue_arn
+from angelhair.server.aws.errors import Protocol
 from angelhair.server.gate import Caller
 from angelhair.server.http.messages import Request
 from angelhair.server.service import Service
-from angelhair.server.sqs.addresses import QueueAddress, queue_address, queue_arn, queue_url
-from angelhair.server.sqs.errors import Protocol, QueueDoesNotExist
+from angelhair.server.sqs.addresses import QueueAddress, queue_address, queue_url
+from angelhair.server.sqs.errors import QueueDoesNotExist
 from angelhair.server.sqs.movers import Movers
 
 

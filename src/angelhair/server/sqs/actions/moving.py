@@ -6,10 +6,10 @@ from msgspec.structs import replace
 
 from angelhair.engine.catalog import Queue
 from angelhair.errors import QueueNotFound
+from angelhair.server.aws.arns import FIFO, parse_arn
+from angelhair.server.aws.carried import as_uuid
 from angelhair.server.sqs import tasks
-from angelhair.server.sqs.actions import carried
 from angelhair.server.sqs.actions.call import Call
-from angelhair.server.sqs.addresses import FIFO, parse_arn
 from angelhair.server.sqs.checks.moves import no_such_resource
 from angelhair.server.sqs.errors import InvalidParameterValue, ResourceNotFoundException
 from angelhair.server.sqs.inputs import (
@@ -38,7 +38,7 @@ async def start_message_move_task(call: Call, wanted: StartMessageMoveTaskReques
             raise InvalidParameterValue("Source and destination queues must be of the same type.")
     stats = await call.service.engine.stats(source.account, source.name)
     task = MoveTask(
-        carried.as_uuid(call.service.engine.identities.fresh()),
+        as_uuid(call.service.engine.identities.fresh()),
         tasks.RUNNING,
         call.service.clock.now().wall_ms,
         stats.visible,

@@ -10,10 +10,10 @@ from angelhair import limits
 from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.errors import QueueExists, QueueNotFound
 from angelhair.model import FIFO, QueueSettings
+from angelhair.server.aws.arns import is_queue_name
 from angelhair.server.sqs.actions import kept
 from angelhair.server.sqs.actions.attributes import check_dead_letters
 from angelhair.server.sqs.actions.call import Call
-from angelhair.server.sqs.addresses import is_queue_name
 from angelhair.server.sqs.checked import CreateQueue, QueueAttributes
 from angelhair.server.sqs.checks.common import invalid_next_token
 from angelhair.server.sqs.errors import PurgeQueueInProgress, QueueDoesNotExist, QueueNameExists

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from angelhair.model import Ask, Delivery, Peeked
+from angelhair.server.aws.carried import Carried, sequence_number, unpack
+from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.polling import Patience
 from angelhair.server.sqs.actions import handles, kept
 from angelhair.server.sqs.actions.call import Call
-from angelhair.server.sqs.actions.carried import Carried, sequence_number, unpack
 from angelhair.server.sqs.checks.receipts import PEEK
 from angelhair.server.sqs.checksums import md5_of_attributes, md5_of_body
 from angelhair.server.sqs.inputs import ReceiveMessageRequest
 from angelhair.server.sqs.outputs import Message, ReceiveMessageResult
-from angelhair.server.sqs.shape import MessageAttributeValue
 
 ALL = ("All", ".*")
 """Both mean every attribute of a message."""

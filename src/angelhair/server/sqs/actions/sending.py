@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from angelhair.engine.catalog import Queue
 from angelhair.engine.engine import PutOutcome
 from angelhair.model import FIFO, MessageId, NewMessage
+from angelhair.server.aws.carried import as_uuid, id_of_place, sequence_number
 from angelhair.server.sqs.actions import carried, kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import OutgoingMessage, SendMessage, SendMessageBatch
@@ -87,7 +88,7 @@ def _prepared(call: Call, queue: Queue, message: OutgoingMessage, in_batch: bool
         key = _deduplication_id(queue, message)
         text = carried.pack(message, "", call.caller.id, key)
         return Sending(NewMessage(message.body, text, key=key, group=message.group_id), "")
-    message_id = carried.as_uuid(call.service.engine.identities.fresh())
+    message_id = as_uuid(call.service.engine.identities.fresh())
     delay_ms = None if message.delay_seconds is None else message.delay_seconds * 1000
     text = carried.pack(message, message_id, call.caller.id)
     put = NewMessage(message.body, text, delay_ms, group=message.group_id, priority=message.priority)
@@ -115,4 +116,4 @@ def _told(queue: Queue, sending: Sending, outcome: MessageId) -> tuple[str, str 
     """The id of the message, and its number in a FIFO queue: of the first one, if this was sent before."""
     if queue.settings.kind != FIFO:
         return sending.id, None
-    return carried.id_of_place(queue.account, queue.name, outcome), carried.sequence_number(outcome)
+    return id_of_place(queue.account, queue.name, outcome), sequence_number(outcome)

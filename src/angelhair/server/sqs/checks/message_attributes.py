@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 
 from angelhair import limits
-from angelhair.server.sqs.checks.common import is_xml_text
-from angelhair.server.sqs.errors import InvalidMessageContents, InvalidParameterValue, UnsupportedOperation, echoed
-from angelhair.server.sqs.shape import MessageAttributeValue
+from angelhair.server.aws.characters import is_xml_text
+from angelhair.server.aws.errors import echoed
+from angelhair.server.aws.shape import MessageAttributeValue
+from angelhair.server.sqs.errors import InvalidMessageContents, InvalidParameterValue, UnsupportedOperation
 
 TRACE_HEADER = "AWSTraceHeader"
 PRIORITY = "Angelhair.Priority"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from angelhair import limits
+from angelhair.server.aws.characters import is_xml_text
 from angelhair.server.sqs.checked import OutgoingMessage, SendMessage
-from angelhair.server.sqs.checks.common import NOT_FOR_THIS_TYPE, check_group_id, is_xml_text, need_queue
+from angelhair.server.sqs.checks.common import NOT_FOR_THIS_TYPE, check_group_id, need_queue
 from angelhair.server.sqs.checks.message_attributes import check_attributes, priority_in, trace_header_in
 from angelhair.server.sqs.checksums import md5_of_attributes, md5_of_body
 from angelhair.server.sqs.errors import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from angelhair import limits
-from angelhair.server.sqs.addresses import looks_like_arn, parse_arn
+from angelhair.server.aws.arns import looks_like_arn, parse_arn
 from angelhair.server.sqs.checks.common import check_max_results
 from angelhair.server.sqs.errors import InvalidParameterValue, MissingParameter, ResourceNotFoundException
 from angelhair.server.sqs.inputs import (

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import msgspec
 
 from angelhair import limits
-from angelhair.server.sqs.addresses import FIFO, looks_like_arn, parse_arn
+from angelhair.server.aws.arns import FIFO, looks_like_arn, parse_arn
+from angelhair.server.aws.errors import echoed
+from angelhair.server.aws.policies import json_object, statements_in
 from angelhair.server.sqs.checked import RedriveAllowPolicy, RedrivePolicy
 from angelhair.server.sqs.errors import (
     InvalidAttributeValue,
     InvalidParameterValue,
     OverLimit,
-    echoed,
     invalid_value,
     wrong_attribute_value,
 )
 
-_POLICY_MEMBERS = {"Version", "Id", "Statement"}
-_VERSIONS = ("2008-10-17", "2012-10-17")
-_STATEMENT_MEMBERS = {
-    "Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition",
-}
 _REDRIVE_MEMBERS = {"deadLetterTargetArn", "maxReceiveCount"}
 _COUNT = re.compile("[0-9]{1,4}", re.ASCII)
 _ALLOW_MEMBERS = {"redrivePermission", "sourceQueueArns"}
@@ -33,12 +26,8 @@ def parse_policy(name: str, text: str, _is_fifo: bool) -> str | None:
     """A policy as it was given; its form is checked, its meaning is for whoever decides by it."""
     if not text:
         return None
-    policy = _object(text)
-    if policy is None or not policy.keys() <= _POLICY_MEMBERS or policy.get("Version", _VERSIONS[0]) not in _VERSIONS:
-        raise wrong_attribute_value(name)
-    statements = policy.get("Statement")
-    statements = [statements] if isinstance(statements, dict) else statements
-    if not isinstance(statements, list) or not statements or not all(map(_is_statement, statements)):
+    statements = statements_in(text)
+    if statements is None:
         raise wrong_attribute_value(name)
     if len(statements) > limits.AWS_POLICY_STATEMENTS:
         raise OverLimit(
@@ -48,19 +37,10 @@ def parse_policy(name: str, text: str, _is_fifo: bool) -> str | None:
     return text
 
 
-def _is_statement(statement: object) -> bool:
-    return (
-        isinstance(statement, dict)
-        and statement.keys() <= _STATEMENT_MEMBERS
-        and statement.get("Effect") in ("Allow", "Deny")
-        and bool(statement.get("Action") or statement.get("NotAction"))
-    )
-
-
 def parse_redrive_policy(name: str, text: str, is_fifo: bool) -> RedrivePolicy | None:
     if not text:
         return None
-    policy = _object(text)
+    policy = json_object(text)
     if policy is None:
         raise wrong_attribute_value(name, "Redrive policy is not a valid JSON map.")
     if not policy.keys() <= _REDRIVE_MEMBERS:
@@ -98,7 +78,7 @@ def missing_dead_letter_queue(text: str) -> InvalidParameterValue:
 def parse_redrive_allow_policy(name: str, text: str, _is_fifo: bool) -> RedriveAllowPolicy | None:
     if not text:
         return None
-    policy = _object(text)
+    policy = json_object(text)
     if policy is None or not policy.keys() <= _ALLOW_MEMBERS:
         raise _unsupported_format(name)
     permission, sources = policy.get("redrivePermission"), policy.get("sourceQueueArns")
@@ -133,11 +113,3 @@ def _unsupported_format(name: str) -> InvalidAttributeValue:
 
 def _cannot_create(name: str, text: str, reason: str) -> InvalidParameterValue:
     return invalid_value(text, name, f"Amazon SQS can't create the redrive allow policy. {reason}")
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        decoded = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-    return decoded if isinstance(decoded, dict) else None

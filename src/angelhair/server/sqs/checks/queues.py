@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import UNSET
 
 from angelhair import limits
-from angelhair.server.sqs.addresses import FIFO, is_queue_name
+from angelhair.server.aws.arns import FIFO, is_queue_name
 from angelhair.server.sqs.checked import CreateQueue, SetQueueAttributes
 from angelhair.server.sqs.checks.attributes import (
     changed_type,

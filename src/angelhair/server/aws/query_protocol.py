@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 
 from angelhair import limits
-from angelhair.server.sqs.errors import InvalidParameterValue, invalid_value
-from angelhair.server.sqs.members import Kind, Member, by_query_name
-from angelhair.server.sqs.operations import Operation
-from angelhair.server.sqs.shape import Shape
+from angelhair.server.aws.errors import Unreadable
+from angelhair.server.aws.members import Kind, Member, by_query_name
+from angelhair.server.aws.operation import Operation
+from angelhair.server.aws.shape import Shape
 
 _INDEX = re.compile(rf"[0-9]{{1,{limits.AWS_FORM_INDEX_DIGITS}}}", re.ASCII)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}", re.ASCII)
@@ -29,7 +29,7 @@ Tree = dict[Any, Any]
 
 
 def read(operation: Operation, form: Mapping[str, str]) -> Any:
-    """The action's input, not yet checked."""
+    """The action's input, not yet checked. Raises `Unreadable`."""
     tree: Tree = {}
     for name, text in form.items():
         _place(tree, operation.input, name.split("."), name, text)
@@ -37,7 +37,7 @@ def read(operation: Operation, form: Mapping[str, str]) -> Any:
         return msgspec.convert(_shape(tree, operation.input), operation.input)
     except msgspec.ValidationError:
         # Numbers were read on the way; only base64 is left to go wrong.
-        raise InvalidParameterValue("A binary value is not valid base64.") from None
+        raise Unreadable("", "") from None
 
 
 def _place(tree: Tree, shape: type[Shape], path: list[str], name: str, text: str) -> None:
@@ -72,7 +72,7 @@ def _place_in(tree: Tree, at: Any, member: Member, path: list[str], name: str, t
 
 def _whole(text: str, name: str) -> int:
     if _WHOLE.fullmatch(text) is None:
-        raise invalid_value(text, name, "Must be an integer.")
+        raise Unreadable(name, text)
     return int(text)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 _SPELLINGS = {"md5": "MD5", "aws": "AWS"}
@@ -14,6 +16,9 @@ def wire_name(field: str) -> str:
 
 class Shape(Struct, rename=wire_name, omit_defaults=True):
     """The root of all. Members that we do not know are passed over, as AWS does: SDKs are newer than servers."""
+
+    wrapped: ClassVar[bool] = False
+    """In XML, a result without members is put between elements of its own too."""
 
 
 class MessageAttributeValue(Shape):

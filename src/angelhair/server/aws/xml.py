@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from typing import Any
+from typing import Any, NamedTuple
 
-from angelhair.server.sqs.errors import Protocol, SqsError, UnknownOperation
-from angelhair.server.sqs.members import Kind, Member, members
-from angelhair.server.sqs.shape import Shape
+from angelhair.server.aws.errors import AwsError, Protocol
+from angelhair.server.aws.members import Kind, Member, members
+from angelhair.server.aws.shape import Shape
 
-NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 CONTENT_TYPE = "text/xml"
 
 _DECLARATION = '<?xml version="1.0"?>'
@@ -26,51 +25,67 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(lambda found: _ESCAPES.get(found[0], "\ufffd"), text)
 
 
-def encode_result(action: str, result: Shape, request_id: str) -> bytes:
+class Dialect(NamedTuple):
+    """How one service writes its answers."""
+
+    namespace: str
+    nested: bool = False
+    """Lists and maps have an element of their own, around `member` and `entry`."""
+
+
+def encode_result(dialect: Dialect, action: str, result: Shape, request_id: str) -> bytes:
     parts: list[str] = []
-    _write_members(result, parts)
+    _write_members(result, parts, dialect.nested)
     content = "".join(parts)
-    if members(type(result)):
+    if members(type(result)) or result.wrapped:
         content = f"<{action}Result>{content}</{action}Result>"
     metadata = f"<ResponseMetadata><RequestId>{escaped(request_id)}</RequestId></ResponseMetadata>"
-    answer = f'{_DECLARATION}<{action}Response xmlns="{NAMESPACE}">{content}{metadata}</{action}Response>'
+    answer = f'{_DECLARATION}<{action}Response xmlns="{dialect.namespace}">{content}{metadata}</{action}Response>'
     return answer.encode()
 
 
-def encode_error(error: SqsError, request_id: str) -> bytes:
-    if isinstance(error, UnknownOperation):
-        # No action was named at all, and so AWS answers before it knows which service is meant.
-        return b"<UnknownOperationException/>\n"
+def encode_error(dialect: Dialect, error: AwsError, request_id: str) -> bytes:
     fault = "Sender" if error.sender_fault else "Receiver"
     message = escaped(error.message_in(Protocol.QUERY))
     answer = (
-        f'{_DECLARATION}<ErrorResponse xmlns="{NAMESPACE}">'
+        f'{_DECLARATION}<ErrorResponse xmlns="{dialect.namespace}">'
         f"<Error><Type>{fault}</Type><Code>{error.code}</Code><Message>{message}</Message><Detail/></Error>"
         f"<RequestId>{escaped(request_id)}</RequestId></ErrorResponse>"
     )
     return answer.encode()
 
 
-def _write_members(shape: Shape, parts: list[str]) -> None:
+def _write_members(shape: Shape, parts: list[str], nested: bool) -> None:
     for member in members(type(shape)):
         value = getattr(shape, member.field)
         if value is not None:
-            _write(member.query_name, value, member, parts)
+            _write(member.name if nested else member.query_name, value, member, parts, nested)
 
 
-def _write(name: str, value: Any, member: Member, parts: list[str]) -> None:
+def _write(name: str, value: Any, member: Member, parts: list[str], nested: bool) -> None:
     match member.kind:
+        case Kind.LIST | Kind.MAP if nested:
+            parts.append(f"<{name}>")
+            if member.kind is Kind.LIST:
+                for item in value:
+                    _write("member", item, _item(member), parts, nested)
+            else:
+                for key, item in value.items():
+                    parts.append(f"<entry><key>{escaped(key)}</key>")
+                    _write("value", item, _item(member), parts, nested)
+                    parts.append("</entry>")
+            parts.append(f"</{name}>")
         case Kind.LIST:
             for item in value:
-                _write(name, item, _item(member), parts)
+                _write(name, item, _item(member), parts, nested)
         case Kind.MAP:
             for key, item in value.items():
                 parts.append(f"<{name}><{member.key}>{escaped(key)}</{member.key}>")
-                _write("Value", item, _item(member), parts)
+                _write("Value", item, _item(member), parts, nested)
                 parts.append(f"</{name}>")
         case Kind.SHAPE:
             parts.append(f"<{name}>")
-            _write_members(value, parts)
+            _write_members(value, parts, nested)
             parts.append(f"</{name}>")
         case _:
             parts.append(f"<{name}>{_text(value)}</{name}>")

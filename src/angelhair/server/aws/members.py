@@ -1,7 +1,8 @@
 """What the members of shapes are called in the Query protocol, for forms and XML alike.
 
-There lists and maps are flat: the items of `AttributeNames` are AttributeName.1, AttributeName.2 in a form and as many
-elements of that name in XML. A list of shapes is called after its shape. Plans are made from the shapes, once.
+SQS has its lists and maps flat: the items of `AttributeNames` are AttributeName.1, AttributeName.2 in a form and as
+many elements of that name in XML. A list of shapes is called after its shape. Other services nest them, under the name
+that they have anyway. Plans are made from the shapes, once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from angelhair.server.sqs.shape import Shape
+from angelhair.server.aws.shape import Shape
 
 _ITEMS = {
     "AttributeNames": "AttributeName", "MessageAttributeNames": "MessageAttributeName",
@@ -71,11 +72,11 @@ class Member:
                 return Kind.SHAPE
             case inspect.ListType():
                 self.item = Member("", self.name, kind.item_type)
-                self.query_name = self.item.shape.__name__ if self.item.shape else _ITEMS[self.name]
+                self.query_name = self.item.shape.__name__ if self.item.shape else _ITEMS.get(self.name, self.name)
                 return Kind.LIST
             case inspect.DictType():
                 self.item = Member("", self.name, kind.value_type)
-                self.query_name, self.key = _MAPS[self.name]
+                self.query_name, self.key = _MAPS.get(self.name, (self.name, "key"))
                 return Kind.MAP
         raise TypeError(f"{self.name} is of a type that this wire does not have: {kind}")
 
