@@ -1,0 +1,1 @@
+"""Topics: what is published to one reaches every queue that is subscribed to it."""
