@@ -7,8 +7,8 @@ from angelhair.limits.access import *
 from angelhair.limits.asking import *
 from angelhair.limits.aws import *
 from angelhair.limits.calling import *
-from angelhair.limits.filters import *
 from angelhair.limits.serving import *
 from angelhair.limits.signing import *
+from angelhair.limits.sns import *
 from angelhair.limits.topics import *
 from angelhair.limits.working import *

@@ -51,6 +51,7 @@ def posting_of(topic: Topic, publication: Publication, publication_id: str, now_
     return Posting(
         publication_id if key is None else "", topic.account, topic.name, topic.settings.kind, now_ms, publication.body,
         publication.attributes, publication.group, key, publication.subject, publication.bodies, None,
+        publication.notes,
     )
 
 
@@ -66,7 +67,7 @@ def outbox_message(topic: Topic, posting: Posting, targets: Sequence[Target]) ->
 
 def pack(posting: Posting, targets: Sequence[Target]) -> bytes:
     head = json.dumps({
-        **posting._asdict(), "body": None, "bodies": dict(posting.bodies),
+        **posting._asdict(), "body": None, "bodies": dict(posting.bodies), "notes": dict(posting.notes),
         "place": None if posting.place is None else str(posting.place), "targets": targets,
     }).encode()
     return len(head).to_bytes(_LENGTH_BYTES) + head + posting.body

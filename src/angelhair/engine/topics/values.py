@@ -160,6 +160,8 @@ class Publication(NamedTuple):
     """The attributes as filter policies see them. They are not kept: filters are asked at publication."""
     id: str | None = None
     """The id that the publisher will be told; None makes one. One with a key gets another, made of its place."""
+    notes: Mapping[str, str] = {}
+    """What the publisher's door wants to find again when it renders the publication. The engine reads none of it."""
 
 
 class Published(NamedTuple):
@@ -197,6 +199,7 @@ class Posting(NamedTuple):
     bodies: Mapping[str, str]
     place: MessageId | None
     """As `Published.place`."""
+    notes: Mapping[str, str]
 
 
 class Rendered(NamedTuple):

@@ -12,7 +12,7 @@ from angelhair.clock import Clock
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Slice, Span, Store
-from angelhair.engine.topics import catalog, subscriptions
+from angelhair.engine.topics import catalog, filters, subscriptions
 from angelhair.engine.topics.postings import outbox_message, posting_of, targets_of
 from angelhair.engine.topics.rows import topic_of
 from angelhair.engine.topics.subscriptions import Subscribed, subscribed
@@ -35,10 +35,6 @@ Accepts = Callable[[str | None, str, Mapping[str, Any], str], bool]
 """Whether a filter policy, in its scope, lets a message with these attributes and this body pass."""
 
 
-def accept_all(policy: str | None, scope: str, values: Mapping[str, Any], body: str) -> bool:
-    return True
-
-
 class Prepared(list[tuple[str, NewMessage | None] | InvalidRequest]):
     """For each publication its id, if it has no key, and the outbox's message, None when it goes to nobody; or why it
     is refused. `topic` is what it was read as."""
@@ -47,7 +43,7 @@ class Prepared(list[tuple[str, NewMessage | None] | InvalidRequest]):
 
 
 class Topics:
-    def __init__(self, store: Store, identities: Identities, clock: Clock, accepts: Accepts = accept_all) -> None:
+    def __init__(self, store: Store, identities: Identities, clock: Clock, accepts: Accepts = filters.accepts) -> None:
         self._store = store
         self._identities = identities
         self._clock = clock
