@@ -54,7 +54,7 @@ def _place_in(tree: Tree, at: Any, member: Member, path: list[str], name: str, t
         return
     if member.item is None:
         if not path:
-            tree[at] = _whole(text, name) if member.kind is Kind.WHOLE else text
+            tree[at] = _scalar(member.kind, text, name)
         return
     if path and _INDEX.fullmatch(path[0]) is None:
         path = path[1:]
@@ -70,7 +70,11 @@ def _place_in(tree: Tree, at: Any, member: Member, path: list[str], name: str, t
         _place_in(items.setdefault(index, {}), "value", member.item, path[1:], name, text)
 
 
-def _whole(text: str, name: str) -> int:
+def _scalar(kind: Kind, text: str, name: str) -> str | int | bool:
+    if kind is Kind.TRUTH:
+        return text.lower() == "true"
+    if kind is not Kind.WHOLE:
+        return text
     if _WHOLE.fullmatch(text) is None:
         raise Unreadable(name, text)
     return int(text)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Protocol as TypingProtocol
 
 from angelhair import limits
+from angelhair.server.aws.patterns import ENTRY_ID
 from angelhair.server.sqs.checked import (
     ChangeMessageVisibilityBatch,
     DeleteMessageBatch,
@@ -33,8 +33,6 @@ from angelhair.server.sqs.inputs import (
 )
 from angelhair.server.sqs.outputs import BatchResultErrorEntry
 
-_ID = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.AWS_ENTRY_ID_LENGTH}}}", re.ASCII)
-
 SEND_ENTRY = "SendMessageBatchRequestEntry"
 DELETE_ENTRY = "DeleteMessageBatchRequestEntry"
 CHANGE_ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
@@ -52,7 +50,7 @@ def check_ids(entries: Sequence[_Entry], kind: str) -> None:
         raise TooManyEntriesInBatchRequest(len(entries))
     seen = set()
     for entry in entries:
-        if _ID.fullmatch(entry.id) is None:
+        if ENTRY_ID.fullmatch(entry.id) is None:
             raise InvalidBatchEntryId
         if entry.id in seen:
             raise BatchEntryIdsNotDistinct(entry.id)

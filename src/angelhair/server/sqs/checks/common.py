@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from angelhair import limits
+from angelhair.server.aws.patterns import GROUP_ID
 from angelhair.server.sqs.addresses import QueueAddress, queue_address
 from angelhair.server.sqs.errors import InvalidParameterValue, MissingParameter, invalid_value
-
-_GROUP_ID = re.compile(rf"[!-~]{{1,{limits.AWS_GROUP_ID_LENGTH}}}", re.ASCII)
 
 NOT_FOR_THIS_TYPE = "The request include parameter that is not valid for this queue type."
 
@@ -20,8 +17,7 @@ def need_queue(url: str) -> QueueAddress:
 
 
 def check_group_id(value: str, parameter: str) -> None:
-    """The one form of message group ids, deduplication ids and receive attempt ids."""
-    if _GROUP_ID.fullmatch(value) is None:
+    if GROUP_ID.fullmatch(value) is None:
         lengths = f"1 to {limits.AWS_GROUP_ID_LENGTH} in length."
         reason = f"{parameter} can only include alphanumeric and punctuation characters. {lengths}"
         raise invalid_value(value, parameter, reason)

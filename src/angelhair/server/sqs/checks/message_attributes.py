@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from angelhair import limits
 from angelhair.server.aws.characters import is_xml_text
 from angelhair.server.aws.errors import echoed
+from angelhair.server.aws.patterns import ATTRIBUTE_NAME, ATTRIBUTE_TYPE, NUMBER, RESERVED
 from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.sqs.errors import InvalidMessageContents, InvalidParameterValue, UnsupportedOperation
 
 TRACE_HEADER = "AWSTraceHeader"
 PRIORITY = "Angelhair.Priority"
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]+", re.ASCII)
-_TYPE = re.compile(r"(String|Number|Binary)(?:\..+)?", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?", re.ASCII)
-_RESERVED = ("aws.", "amazon.")
 
 
 def check_attributes(attributes: Mapping[str, MessageAttributeValue], operation: str) -> int:
@@ -40,13 +36,13 @@ def _check_name(name: str) -> None:
     if len(name.encode()) > limits.AWS_ATTRIBUTE_NAME_BYTES:
         longest = limits.AWS_ATTRIBUTE_NAME_BYTES + 1
         raise InvalidParameterValue(f"Message (user) attribute name must be shorter than {longest} bytes.")
-    if _NAME.fullmatch(name) is None:
+    if ATTRIBUTE_NAME.fullmatch(name) is None:
         # The blank at the end is AWS's.
         raise InvalidParameterValue(
             "Message (user) attributes name can only contain upper and lower score characters, digits, periods, "
             "hyphens and underscores. "
         )
-    if name.lower().startswith(_RESERVED):
+    if name.lower().startswith(RESERVED):
         raise InvalidParameterValue(
             "You can't use message attribute names beginning with 'AWS.' or 'Amazon.'. "
             "These strings are reserved for internal use."
@@ -69,7 +65,7 @@ def _checked_value(name: str, value: MessageAttributeValue, operation: str) -> b
     if len(data_type.encode()) > limits.AWS_ATTRIBUTE_TYPE_BYTES:
         longest = limits.AWS_ATTRIBUTE_TYPE_BYTES + 1
         raise InvalidParameterValue(f"Message (user) attribute type must be shorter than {longest} bytes.")
-    found = _TYPE.fullmatch(data_type)
+    found = ATTRIBUTE_TYPE.fullmatch(data_type)
     if found is None:
         raise InvalidParameterValue(
             f"The type of message (user) attribute '{name}' is invalid. "
@@ -83,7 +79,7 @@ def _checked_value(name: str, value: MessageAttributeValue, operation: str) -> b
         return value.binary_value
     if not value.string_value:
         raise _empty(name, data_type)
-    if found[1] == "Number" and _NUMBER.fullmatch(value.string_value) is None:
+    if found[1] == "Number" and NUMBER.fullmatch(value.string_value) is None:
         raise InvalidParameterValue(f"Can't cast the value of message (user) attribute '{name}' to a number.")
     encoded = value.string_value.encode()
     if not is_xml_text(encoded):

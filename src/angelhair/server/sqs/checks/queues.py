@@ -9,6 +9,7 @@ from msgspec import UNSET
 
 from angelhair import limits
 from angelhair.server.aws.arns import FIFO, is_queue_name
+from angelhair.server.aws.patterns import LABEL
 from angelhair.server.sqs.checked import CreateQueue, SetQueueAttributes
 from angelhair.server.sqs.checks.attributes import (
     changed_type,
@@ -40,7 +41,6 @@ from angelhair.server.sqs.inputs import (
     UntagQueueRequest,
 )
 
-_LABEL = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.AWS_LABEL_LENGTH}}}", re.ASCII)
 _ACCOUNT = re.compile("[0-9]{12}", re.ASCII)
 
 GRANTABLE = frozenset({
@@ -213,7 +213,7 @@ def check_remove_permission(request: RemovePermissionRequest) -> RemovePermissio
 def _check_label(label: str) -> None:
     if not label:
         raise MissingParameter("Label")
-    if _LABEL.fullmatch(label) is None:
+    if LABEL.fullmatch(label) is None:
         raise InvalidParameterValue(
             "Label can only include alphanumeric characters, hyphens, or underscores. "
             f"1 to {limits.AWS_LABEL_LENGTH} in length"

@@ -1,0 +1,1 @@
+"""All that SNS refuses without looking at a topic, in its own words."""
