@@ -32,6 +32,7 @@ from angelhair.model import FIFO, HIDDEN, Ask, Delivery, NewMessage, WantedChang
 from angelhair.server.polling import Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.workers import Workers
+from angelhair.settings import ACCOUNT
 
 _log = logging.getLogger(__name__)
 
@@ -49,24 +50,41 @@ class TopicsAtWork:
         self._publishing = Publishing(batching, runtime)
         self._fanout = Fanout(batching, self._publishing, runtime, self._put, self._rendered, self)
         self._outboxes: dict[tuple[str, str], _Outbox] = {}
-        self._workers: dict[str, Workers] = {}
+        self._accounts: dict[str, None] = {}
+        self._heralds: list[Callable[[str], None]] = []
+        self._workers = Workers(batching.engine, hidden_account(ACCOUNT), self._hidden_accounts)
         self.spread_total = 0
         self.dropped_total = 0
 
     def start(self, account: str) -> None:
         """Spreads what this account publishes, here or on a server that did not live to spread it."""
-        if account in self._workers:
+        if account in self._accounts:
             return
-        workers = self._workers[account] = Workers(self._batching.engine, hidden_account(account))
-        workers.discover()
+        if not self._accounts:
+            self._workers.discover()
+        self._accounts[account] = None
         for name in (OUTBOX, FIFO_OUTBOX):
             self._outboxes[account, name] = _Outbox(account, name, self._fanout.step)
+        for herald in self._heralds:
+            herald(account)
+
+    def on_account(self, herald: Callable[[str], None]) -> None:
+        """Tells of every account that is worked for, now and later."""
+        self._heralds.append(herald)
+        for account in self._accounts:
+            herald(account)
+
+    async def _hidden_accounts(self) -> list[str]:
+        """Where the internal queues are. What another account's server left when it died is spread here too."""
+        accounts = await self._batching.engine.list_accounts()
+        for account in accounts:
+            self.start(account)
+        return [hidden_account(account) for account in accounts]
 
     async def stop(self) -> None:
         """What is being spread is spread to its end, if that does not take long."""
         await asyncio.gather(*[outbox.stop() for outbox in self._outboxes.values()])
-        for workers in self._workers.values():
-            await workers.stop()
+        await self._workers.stop()
 
     async def publish(self, account: str, topic: str, publications: Sequence[Publication]) -> list[PublishOutcome]:
         """For each publication its id, which means that it will reach everybody who was subscribed; or the error that
@@ -78,7 +96,7 @@ class TopicsAtWork:
             # Those of a fifo topic have a place.
             name = OUTBOX if confirmed[0].place is None else FIFO_OUTBOX
             self._outboxes[account, name].hurry()
-            self._workers[account].wake(name)
+            self._workers.wake(name, hidden_account(account))
         return outcomes
 
     async def subscribe(self, account: str, topic: str, wanted: NewSubscription) -> tuple[Subscription, bool]:
@@ -100,6 +118,13 @@ class TopicsAtWork:
             await asyncio.sleep(min(wait_seconds, limits.FANOUT_LOOK_SECONDS))
             return []
 
+    async def put_hidden(self, account: str, name: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        """Into one of the account's internal queues, which is made when it is first needed."""
+        outcomes = await self._publishing.put_hidden(account, name, messages)
+        self._polling.wake(hidden_account(account), name, len(messages))
+        self._workers.wake(name, hidden_account(account))
+        return outcomes
+
     async def ack_hidden(self, account: str, name: str, receipts: Sequence[str]) -> list[AckOutcome]:
         return await self._batching.ack(hidden_account(account), name, receipts)
 
@@ -111,7 +136,7 @@ class TopicsAtWork:
             return await self._put_visible(account, name, messages)
         outcomes = await self._batching.put(account, name, messages)
         self._polling.wake(account, name, len(messages))
-        self._workers[account.removeprefix(HIDDEN)].wake(name)
+        self._workers.wake(name, account)
         return outcomes
 
     def _rendered(self, posting: Posting, target: Target) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from contextvars import Context
 from typing import Any
 
@@ -25,9 +25,13 @@ class Workers:
 
     `account` is whose queues are meant where nobody says."""
 
-    def __init__(self, engine: Engine, account: str) -> None:
+    def __init__(
+        self, engine: Engine, account: str, accounts: Callable[[], Awaitable[Iterable[str]]] | None = None
+    ) -> None:
+        """`accounts`: whose queues are looked for; those of all accounts, where nobody says."""
         self._engine = engine
         self._account = account
+        self._accounts = accounts or engine.list_accounts
         self._queues: dict[Place, _Pace] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns = asyncio.Semaphore(limits.STEPS_AT_ONCE)
@@ -103,7 +107,7 @@ class Workers:
     async def _discover(self) -> None:
         while True:
             try:
-                for account in {self._account, *await self._engine.list_accounts()}:
+                for account in {self._account, *await self._accounts()}:
                     await self._discover_in(account)
             except StoreError as error:
                 _log.warning("looking for queues waits for the store: %s", error)
