@@ -37,6 +37,10 @@ class Settings:
     tls_key: str | None = None
     stop_grace_seconds: float = 10.0
     """How long requests under way may take when the server stops."""
+    public_url: str | None = None
+    """What links in messages of topics begin with; None takes the name by which a publisher called the server."""
+    allow_private_endpoints: bool = False
+    """Post messages of topics to addresses of this machine and its networks, too."""
 
     # --- the embedded store
     data: str | None = None

@@ -29,6 +29,7 @@ from angelhair.server.observing.metrics import Figures, Metrics
 from angelhair.server.observing.observer import Observer
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service
+from angelhair.server.sns.door import SnsDoor
 from angelhair.server.sqs.door import SqsDoor
 from angelhair.server.sts.door import StsDoor
 from angelhair.settings import ACCOUNT
@@ -83,7 +84,9 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
         keyring = Keyring(store, Audit())
         gate = Gate(keyring, SystemClock(), Audit())
         sqs = SqsDoor(service, gate)
-        app = App([sqs, StsDoor(gate), RestDoor(service, gate), operations])
+        sns = SnsDoor(service, gate, "http://127.0.0.1", allow_private_endpoints=True)
+        service.topics.on_account(sns.desk.courier.start)
+        app = App([sqs, sns, StsDoor(gate), RestDoor(service, gate), operations])
         http = HttpServer(app.handle, RandomIdentities().fresh)
         listening = socket.create_server(("127.0.0.1", 0))
         await http.listen(listening)
@@ -96,6 +99,7 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
         await http.stop(STOP_SECONDS)
         await readiness.stop()
         await sqs.stop()
+        await sns.stop()
         await service.stop()
 
     def live() -> None:

@@ -29,6 +29,7 @@ from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service, label
+from angelhair.server.sns.door import SnsDoor
 from angelhair.server.sqs.door import SqsDoor
 from angelhair.server.sts.door import StsDoor
 from angelhair.server.tls import tls_context
@@ -91,7 +92,8 @@ async def serve(
     keyring = Keyring(store, audit)
     gate = Gate(keyring, clock, audit)
     sqs = SqsDoor(service, gate)
-    app = App([sqs, StsDoor(gate), RestDoor(service, gate), observing.door(store)])
+    sns = SnsDoor(service, gate, own_url(settings), settings.public_url, settings.allow_private_endpoints)
+    app = App([sqs, sns, StsDoor(gate), RestDoor(service, gate), observing.door(store)])
     http = HttpServer(observing.handler(app.handle), identities.fresh, observing.refused)
     observing.watch(http, service.polling, service.workers, engine, label, lines)
     try:
@@ -106,6 +108,7 @@ async def serve(
         keyring.start()
         service.start()
         sqs.start()
+        sns.start()
         await observing.start()
         await http.listen(listening, tls)
         ready()
@@ -117,7 +120,14 @@ async def serve(
         await observing.stop()
         await keyring.stop()
         await sqs.stop()
+        await sns.stop()
         await service.stop()
+
+
+def own_url(settings: Settings) -> str:
+    """What the server calls itself where nobody says what it is called."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{'https' if settings.tls_certificate else 'http'}://{host}:{settings.port}"
 
 
 def settle_down() -> None:

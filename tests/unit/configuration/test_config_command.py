@@ -18,6 +18,8 @@ SHOWN = [
     ("tls_certificate", "-", "default"),
     ("tls_key", "-", "default"),
     ("stop_grace_seconds", "10", "default"),
+    ("public_url", "-", "default"),
+    ("allow_private_endpoints", "false", "default"),
     ("data", "angelhair-data", "default"),
     ("log_level", "info", "default"),
     ("log_format", "text", "ANGELHAIR_LOG_FORMAT"),

@@ -36,17 +36,21 @@ def encode(carried: Carried) -> str:
     return _encode(carried).decode()
 
 
+def decode(text: str) -> Carried:
+    try:
+        return _decode(text)
+    except msgspec.DecodeError:
+        # Whoever put this came through another door; the message is worth more than its attributes.
+        return Carried()
+
+
 def id_of_place(account: str, queue: str, message: MessageId) -> str:
     """The id of a message that has none of its own: the same for all who ask, also for who puts it once more."""
     return _id_of(f"{account}/{queue}/{message}")
 
 
 def unpack(delivery: Delivery | Peeked, account: str, queue: str) -> Carried:
-    try:
-        carried = Carried() if delivery.attributes is None else _decode(delivery.attributes)
-    except msgspec.DecodeError:
-        # Whoever put this came through another door; the message is worth more than its attributes.
-        carried = Carried()
+    carried = Carried() if delivery.attributes is None else decode(delivery.attributes)
     if not carried.id:
         carried.id = _id_of(delivery.origin) if delivery.origin else id_of_place(account, queue, delivery.id)
     return carried

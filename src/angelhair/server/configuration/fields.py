@@ -87,6 +87,10 @@ FIELDS: tuple[Field, ...] = (
     Field("tls_key", "server", _FILE, "the certificate's key, if it is in a file of its own"),
     Field("stop_grace_seconds", "server", Seconds(0, limits.STOP_GRACE_MAXIMUM_SECONDS),
           "how long requests under way may take when the server stops"),
+    Field("public_url", "server", Text(wanted="URL", check=http_address),
+          "what links in messages of topics begin with; without it, the name by which a publisher called the server"),
+    Field("allow_private_endpoints", "server", YesNo(),
+          "post messages of topics to HTTP endpoints on this machine and in its networks, too"),
 
     Field("data", "embedded", Text(wanted="DIR", check=path),
           f"keep everything in one file under this directory; without contact points the default is {DEFAULT_DATA}"),

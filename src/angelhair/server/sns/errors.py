@@ -108,6 +108,28 @@ class UnsupportedOperation(SnsError):
         )
 
 
+class IncompleteSignature(SnsError):
+    pass
+
+
+class InvalidQueryParameter(SnsError):
+    """The query of a signed request could be read in two ways."""
+
+
+class InvalidClientTokenId(SnsError):
+    status = 403
+    text = "The security token included in the request is invalid."
+
+
+class MissingAuthenticationToken(SnsError):
+    status = 403
+    text = "Request is missing Authentication Token"
+
+
+class SignatureDoesNotMatch(SnsError):
+    status = 403
+
+
 # --- faults of the server ---------------------------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The engine's errors in the words of SNS."""
+"""The errors of the engine and of the gate, in the words of SNS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,28 @@ from angelhair.errors import (
     TopicNotFound,
     Unavailable,
 )
-from angelhair.server.sns.errors import InternalError, InvalidParameter, NotFound, ServiceUnavailable, SnsError
+from angelhair.server.auth import Refused
+from angelhair.server.sns.errors import (
+    AuthorizationError,
+    IncompleteSignature,
+    InternalError,
+    InvalidClientTokenId,
+    InvalidParameter,
+    InvalidQueryParameter,
+    MissingAuthenticationToken,
+    NotFound,
+    ServiceUnavailable,
+    SignatureDoesNotMatch,
+    SnsError,
+)
+
+_AT_THE_GATE: dict[str, type[SnsError]] = {
+    error.code: error
+    for error in (
+        IncompleteSignature, InvalidClientTokenId, InvalidQueryParameter, MissingAuthenticationToken,
+        SignatureDoesNotMatch,
+    )
+} | {"AccessDenied": AuthorizationError}
 
 NO_SUBSCRIPTION = "Subscription does not exist"
 
@@ -21,6 +42,8 @@ def as_sns_error(error: Exception) -> SnsError:
     match error:
         case SnsError():
             return error
+        case Refused():
+            return _AT_THE_GATE[error.code](error.message)
         case Unavailable():
             return ServiceUnavailable()
         case OutcomeUnknown():
@@ -36,5 +59,5 @@ def as_sns_error(error: Exception) -> SnsError:
     raise error
 
 
-REFUSED = (SnsError, AngelhairError)
+REFUSED = (SnsError, AngelhairError, Refused)
 """What an action may raise."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.errors import QueueExists, QueueNotFound
 from angelhair.model import FIFO, QueueSettings
 from angelhair.server.aws.arns import is_queue_name
+from angelhair.server.aws.tokens import token_of, value_of
 from angelhair.server.sqs.actions import kept
 from angelhair.server.sqs.actions.attributes import check_dead_letters
 from angelhair.server.sqs.actions.call import Call
@@ -125,13 +125,13 @@ async def purge_queue(call: Call, wanted: PurgeQueueRequest) -> Nothing:
 
 
 def _token(names: Sequence[str]) -> str | None:
-    return urlsafe_b64encode(names[-1].encode()).decode() if names else None
+    return token_of(names[-1]) if names else None
 
 
 def _after(token: str | None) -> str | None:
     if token is None:
         return None
-    try:
-        return b64decode(token, altchars=b"-_", validate=True).decode()
-    except ValueError:
-        raise invalid_next_token() from None
+    name = value_of(token)
+    if name is None:
+        raise invalid_next_token()
+    return name
