@@ -84,7 +84,7 @@ class TopicsAtWork:
     async def stop(self) -> None:
         """What is being spread is spread to its end, if that does not take long."""
         await asyncio.gather(*[outbox.stop() for outbox in self._outboxes.values()])
-        await self._workers.stop()
+        await self._workers.stop(release=False)
 
     async def publish(self, account: str, topic: str, publications: Sequence[Publication]) -> list[PublishOutcome]:
         """For each publication its id, which means that it will reach everybody who was subscribed; or the error that

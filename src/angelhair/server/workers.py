@@ -62,15 +62,17 @@ class Workers:
     def queues(self) -> list[Place]:
         return list(self._queues)
 
-    async def stop(self) -> None:
-        """Ends the work and gives the leases back, so that another server need not wait for them to lapse."""
+    async def stop(self, release: bool = True) -> None:
+        """Ends the work and gives the leases back, so that another server need not wait for them to lapse; all of this
+        server's, so whoever else works with them has to have stopped, or does it in our place (`release` is False)."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._queues.clear()
-        with contextlib.suppress(StoreError):
-            await self._engine.release_leases()
+        if release:
+            with contextlib.suppress(StoreError):
+                await self._engine.release_leases()
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.get_running_loop().create_task(work, name=name, context=Context())
