@@ -12,6 +12,7 @@ from botocore.config import Config
 
 from tests.aws.old_client import OldClient
 from tests.aws.queues import AwsQueue
+from tests.aws.topics import AwsTopic
 from tests.wire.server import RunningServer, running_server
 
 _numbers = itertools.count(1)
@@ -65,6 +66,53 @@ def make(sqs: Any, server: RunningServer) -> Iterator[Callable[..., AwsQueue]]:
         wanted = {key: str(value) for key, value in attributes.items()}
         url = sqs.create_queue(QueueName=f"queue-{next(_numbers)}", Attributes=wanted)["QueueUrl"]
         made.append(AwsQueue(sqs, url))
+        return made[-1]
+
+    yield making
+    server.store.heal()
+    for queue in made:
+        queue.delete()
+
+
+@pytest.fixture(scope="session")
+def shared_sns(shared_server: RunningServer) -> Any:
+    return boto3.client(
+        "sns", endpoint_url=shared_server.url, region_name="eu-west-1", aws_access_key_id="AK",
+        aws_secret_access_key="secret", config=Config(retries={"max_attempts": 0}, read_timeout=60),
+    )
+
+
+@pytest.fixture
+def sns(shared_sns: Any, server: RunningServer) -> Any:
+    return shared_sns
+
+
+@pytest.fixture
+def make_topic(sns: Any, server: RunningServer) -> Iterator[Callable[..., AwsTopic]]:
+    """Makes a topic with these attributes. It goes with its test."""
+    made: list[AwsTopic] = []
+
+    def making(**attributes: object) -> AwsTopic:
+        wanted = {key: str(value) for key, value in attributes.items()}
+        name = f"topic-{next(_numbers)}{'.fifo' if wanted.get('FifoTopic') == 'true' else ''}"
+        made.append(AwsTopic(sns, sns.create_topic(Name=name, Attributes=wanted)["TopicArn"]))
+        return made[-1]
+
+    yield making
+    server.store.heal()
+    for topic in made:
+        topic.delete()
+
+
+@pytest.fixture
+def make_queue(shared_sqs: Any, server: RunningServer) -> Iterator[Callable[..., AwsQueue]]:
+    """As `make`, by one client: for tests that are about something else than how queues are spoken to."""
+    made: list[AwsQueue] = []
+
+    def making(fifo: bool = False, **attributes: object) -> AwsQueue:
+        wanted = {key: str(value) for key, value in attributes.items()} | ({"FifoQueue": "true"} if fifo else {})
+        name = f"queue-{next(_numbers)}{'.fifo' if fifo else ''}"
+        made.append(AwsQueue(shared_sqs, shared_sqs.create_queue(QueueName=name, Attributes=wanted)["QueueUrl"]))
         return made[-1]
 
     yield making

@@ -49,6 +49,7 @@ class RunningServer:
     store: FaultyStore
     loop: asyncio.AbstractEventLoop
     sqs: SqsDoor
+    sns: SnsDoor
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Runs something on the server's own loop."""
@@ -85,13 +86,13 @@ def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServ
         gate = Gate(keyring, SystemClock(), Audit())
         sqs = SqsDoor(service, gate)
         sns = SnsDoor(service, gate, "http://127.0.0.1", allow_private_endpoints=True)
-        service.topics.on_account(sns.desk.courier.start)
+        sns.start()
         app = App([sqs, sns, StsDoor(gate), RestDoor(service, gate), operations])
         http = HttpServer(app.handle, RandomIdentities().fresh)
         listening = socket.create_server(("127.0.0.1", 0))
         await http.listen(listening)
         port = listening.getsockname()[1]
-        started.append(RunningServer(f"http://127.0.0.1:{port}", service, store, asyncio.get_running_loop(), sqs))
+        started.append(RunningServer(f"http://127.0.0.1:{port}", service, store, asyncio.get_running_loop(), sqs, sns))
         ready.set()
         await stop.wait()
         store.heal()

@@ -125,7 +125,8 @@ class SnsDoor:
         target = target_of(wanted)
         # Without access keys there is one account, whatever number a client gives it.
         account = (target.owner if self._gate.enforced else None) or caller.account
-        call = Call(self._service, request, caller, account, self.desk, self._public_url)
+        region = target.region or caller.region
+        call = Call(self._service, request, caller, account, region, self.desk, self._public_url)
         if caller.key is None:
             return call
         self._gate.check_key(caller, request, action, [target.name])

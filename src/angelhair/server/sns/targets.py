@@ -12,6 +12,8 @@ class Target(NamedTuple):
     """The account that was named; None when the caller's own is meant."""
     name: str | None
     """The topic; None when it is about all of them."""
+    region: str | None = None
+    """Where the topic is, to whoever named it."""
 
 
 def target_of(wanted: Any) -> Target:
@@ -20,6 +22,6 @@ def target_of(wanted: Any) -> Target:
         case CreateTopic():
             return Target(None, wanted.name)
         case OfSubscription():
-            return Target(wanted.subscription.account, wanted.subscription.topic)
+            return Target(wanted.subscription.account, wanted.subscription.topic, wanted.subscription.region)
     topic = getattr(wanted, "topic", None)
-    return Target(None, None) if topic is None else Target(topic.account, topic.name)
+    return Target(None, None) if topic is None else Target(topic.account, topic.name, topic.region)

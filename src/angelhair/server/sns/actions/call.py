@@ -21,6 +21,8 @@ class Call:
     caller: Caller
     account: str
     """Whose topics are meant; the caller's own, or another that lets the caller."""
+    region: str
+    """What the client calls the place where we are: it shows in ARNs and means nothing else."""
     desk: Desk
     public_url: str | None
     """What this server is called from outside, if somebody said so."""
@@ -40,10 +42,10 @@ class Call:
             raise SubscriptionNotFound(address.topic, address.id) from None
 
     def arn_of(self, topic: str) -> str:
-        return topic_arn(self.caller.region, self.account, topic)
+        return topic_arn(self.region, self.account, topic)
 
     def subscription_arn(self, topic: str, subscription_id: str) -> str:
-        return subscription_arn(self.caller.region, self.account, topic, subscription_id)
+        return subscription_arn(self.region, self.account, topic, subscription_id)
 
     @property
     def url(self) -> str:

@@ -72,7 +72,7 @@ def _publication(call: Call, topic: Topic, message: Outgoing) -> Publication:
     return Publication(
         message.body.encode(), encode(carried), message.group_id, message.deduplication_id, message.subject,
         message.bodies, _values(message.attributes),
-        notes=notes_of(call.caller.region, call.url, kept.attribute(topic, "SignatureVersion") or "1"),
+        notes=notes_of(call.region, call.url, kept.attribute(topic, "SignatureVersion") or "1"),
     )
 
 

@@ -46,7 +46,7 @@ async def subscribe(call: Call, wanted: Subscribe) -> outputs.SubscribeResult:
     arn = call.subscription_arn(topic, subscription.id)
     if subscription.status == PENDING:
         # Asked for again, it is sent again: that is how a lost one is got back.
-        await call.desk.ask_to_confirm(call.account, topic, subscription, call.caller.region, call.url)
+        await call.desk.ask_to_confirm(call.account, topic, subscription, call.region, call.url)
         return outputs.SubscribeResult(arn if wanted.return_arn else PENDING_SAID)
     return outputs.SubscribeResult(arn)
 
@@ -92,5 +92,5 @@ async def unsubscribe(call: Call, wanted: OfSubscription[UnsubscribeRequest]) ->
                 )
             await call.topics.unsubscribe(call.account, address.topic, one.id)
             if one.protocol != QUEUE:
-                await call.desk.say_farewell(call.account, address.topic, one, call.caller.region, call.url)
+                await call.desk.say_farewell(call.account, address.topic, one, call.region, call.url)
     return outputs.Nothing()

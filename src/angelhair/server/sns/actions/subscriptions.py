@@ -80,7 +80,7 @@ def _said(call: Call, topic: str, one: Subscription) -> outputs.Subscription:
 
 
 def endpoint_said(call: Call, one: Subscription) -> str:
-    return queue_arn(call.caller.region, *queue_of(one.endpoint)) if one.protocol == QUEUE else one.endpoint
+    return queue_arn(call.region, *queue_of(one.endpoint)) if one.protocol == QUEUE else one.endpoint
 
 
 async def get_subscription_attributes(
