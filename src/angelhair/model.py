@@ -199,14 +199,18 @@ class QueueSettings:
         return cls(**{name: value for name, value in json.loads(text).items() if name in known})
 
 
-def validate_name(field: str, name: object) -> str:
+def validate_name(field: str, name: object, longest: int = limits.NAME_LENGTH) -> str:
     if type(name) is not str:
         raise InvalidRequest(field, f"must be text, not {type(name).__name__}")
-    if not 1 <= len(name) <= limits.NAME_LENGTH:
-        raise InvalidRequest(field, f"must have 1 to {limits.NAME_LENGTH} characters, not {len(name)}")
+    if not 1 <= len(name) <= longest:
+        raise InvalidRequest(field, f"must have 1 to {longest} characters, not {len(name)}")
     if not _NAME.fullmatch(name):
         raise InvalidRequest(field, "may hold letters, digits, '_', '-' and '.', and begins with none of '-' and '.'")
     return name
+
+
+def validate_topic_name(name: object) -> str:
+    return validate_name("topic", name, limits.TOPIC_NAME_LENGTH)
 
 
 HIDDEN = "~"

@@ -12,13 +12,14 @@ from angelhair import limits
 from angelhair.model import BUCKETED, FIFO
 from angelhair.simulation.campaign import Campaign, play, replay_line, resume, save
 from angelhair.simulation.fair_variation import FAIR
-from angelhair.simulation.run import Judged, run_seed
+from angelhair.simulation.run import TOPICS, Judged, run_seed
 from angelhair.simulation.themes import PLAIN, THEMES, VOIDED, Theme, draw_theme
 from angelhair.simulation.variation import Variation, bounds_in_force
 
 SEEDS = 200
 FIFO_SEEDS = 100
 FAIR_SEEDS = 60
+TOPIC_SEEDS = 60
 OPERATIONS_LEAST = 500
 FAULTS_LEAST = 5
 FAULT_KINDS_LEAST = 12
@@ -51,7 +52,14 @@ def test_seeds_of_fair_queues_violate_nothing() -> None:
     assert sum(seed.operations for seed in judged) / FAIR_SEEDS >= OPERATIONS_LEAST
 
 
-@pytest.mark.parametrize("kind", [BUCKETED, FIFO, FAIR])
+def test_seeds_of_topics_violate_nothing() -> None:
+    """R16"""
+    judged = [run_seed(seed, kind=TOPICS) for seed in range(TOPIC_SEEDS)]
+    assert {seed.seed: seed.violations for seed in judged if seed.violations} == {}
+    assert sum(seed.operations for seed in judged) / TOPIC_SEEDS >= OPERATIONS_LEAST
+
+
+@pytest.mark.parametrize("kind", [BUCKETED, FIFO, FAIR, TOPICS])
 def test_a_seed_is_the_same_every_time(kind: str) -> None:
     first: list[str] = []
     second: list[str] = []

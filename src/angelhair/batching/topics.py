@@ -11,10 +11,19 @@ from angelhair.batching.group import Group
 from angelhair.batching.runtime import Runtime
 from angelhair.engine.engine import PutOutcome
 from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account, id_of_place
-from angelhair.engine.topics.values import Publication, Published, validate_publication, validate_topic_name
+from angelhair.engine.topics.values import Publication, Published, validate_publication
 from angelhair.engine.topics.verbs import Prepared
 from angelhair.errors import AngelhairError, QueueExists, QueueNotFound
-from angelhair.model import BUCKETED, FIFO, MessageId, NewMessage, QueueSettings, validate_name, validate_whole
+from angelhair.model import (
+    BUCKETED,
+    FIFO,
+    MessageId,
+    NewMessage,
+    QueueSettings,
+    validate_name,
+    validate_topic_name,
+    validate_whole,
+)
 
 PublishOutcome = Published | AngelhairError
 Publishes = Group[Sequence[Publication], list[PublishOutcome]]

@@ -26,6 +26,9 @@ from angelhair.errors import (
     QueueExists,
     QueueNotFound,
     StaleReceipt,
+    SubscriptionNotFound,
+    TopicExists,
+    TopicNotFound,
     Unavailable,
 )
 
@@ -106,6 +109,12 @@ def word_of(error: AngelhairError) -> str:
             return "queue_not_found"
         case QueueExists():
             return "queue_exists"
+        case TopicNotFound():
+            return "topic_not_found"
+        case TopicExists():
+            return "topic_exists"
+        case SubscriptionNotFound():
+            return "subscription_not_found"
         case StaleReceipt():
             return "stale_receipt"
         case _:

@@ -32,6 +32,7 @@ COMMANDS = (
     Command("config", "show the settings in force and where they come from"),
     Command("doctor", "check a server and its store"),
     Command("queue", "make, list, show, change, delete and purge queues"),
+    Command("topic", "make, list, show and delete topics, subscribe queues, publish"),
     Command("put", "put messages into a queue"),
     Command("get", "receive messages from a queue"),
     Command("ack", "settle messages by their receipts"),

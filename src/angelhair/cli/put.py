@@ -64,16 +64,22 @@ def run(arguments: argparse.Namespace) -> int:
         return _put_lines(client, arguments) if arguments.lines else _put_one(client, arguments)
 
 
-def _put_one(client: Client, arguments: argparse.Namespace) -> int:
+def body_of(arguments: argparse.Namespace, most: int = limits.BODY_BYTES) -> bytes:
+    """What was given as BODY, or is in the file, or comes from standard input."""
     if arguments.body not in (None, "-"):
         # The very bytes of the command line, whatever its encoding.
         body = os.fsencode(arguments.body)
     else:
         with _source(arguments) as source:
             # One byte more than is allowed is enough to know; the rest may be without end.
-            body = source.read(limits.BODY_BYTES + 1)
-    if len(body) > limits.BODY_BYTES:
-        raise Ended(FAILED, f"the body has more than {limits.BODY_BYTES:,} bytes, which is the limit")
+            body = source.read(most + 1)
+    if len(body) > most:
+        raise Ended(FAILED, f"the body has more than {most:,} bytes, which is the limit")
+    return body
+
+
+def _put_one(client: Client, arguments: argparse.Namespace) -> int:
+    body = body_of(arguments)
     id_ = client.put(
         arguments.queue, body, content_type=arguments.content_type, delay=arguments.delay, due=arguments.due,
         key=arguments.key, group=arguments.group, priority=arguments.priority,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from angelhair.cli.output import Cell, Column, Room, print_table, rfc3339
 
 if TYPE_CHECKING:
-    from angelhair.client import Message, PeekedMessage, Queue
+    from angelhair.client import Message, PeekedMessage, Queue, Topic
 
 DELIVERED = (
     Column("ID"), Column("RECEIPT"), Column("DELIVERIES", numeric=True, room=Room.LEFT_OUT),
@@ -73,4 +73,19 @@ def queue_json(queue: Queue) -> dict[str, Any]:
     }
     if queue.statistics is not None:
         shown["statistics"] = queue.statistics._asdict()
+    return shown
+
+
+def topic_json(topic: Topic) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "name": topic.name,
+        "kind": topic.kind,
+        "content_dedup": topic.content_dedup,
+        "dedup_scope": topic.dedup_scope,
+        "created_at": rfc3339(topic.created_at),
+        "changed_at": rfc3339(topic.changed_at),
+    }
+    if topic.queues is not None:
+        shown["queues"] = list(topic.queues)
+        shown["others"] = topic.others
     return shown

@@ -30,10 +30,13 @@ from angelhair.client.values import (
     QueueSettings,
     Receipt,
     Statistics,
+    Topic,
+    TopicSettings,
 )
 
 __all__ = [
     "Client", "AsyncClient", "Consumer", "AsyncConsumer", "Retry",
     "Message", "PeekedMessage", "Origin", "Draft", "Receipt", "Delivered", "PutOutcome", "AckFailure",
     "Queue", "QueueSettings", "Statistics", "LanePointers", "Bucket",
+    "Topic", "TopicSettings",
 ]

@@ -18,6 +18,7 @@ from angelhair.client.transport import DEFAULT_URL, Address
 from angelhair.client.values import Message, Seconds
 from angelhair.client.verbs import deliveries, operating, puts
 from angelhair.client.verbs import queues as catalog
+from angelhair.client.verbs import topics as subjects
 from angelhair.client.verbs.queues import Page
 
 P = ParamSpec("P")
@@ -84,6 +85,13 @@ class Client:
     pointers = _verb(operating.pointers)
     buckets = _verb(operating.buckets)
     move_back = _verb(operating.move_back)
+    create_topic = _verb(subjects.create_topic)
+    topic = _verb(subjects.topic)
+    delete_topic = _verb(subjects.delete_topic)
+    topics = _pages(subjects.topics)
+    subscribe = _verb(subjects.subscribe)
+    unsubscribe = _verb(subjects.unsubscribe)
+    publish = _verb(subjects.publish)
 
     def consumer(
         self,

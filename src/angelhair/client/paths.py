@@ -6,12 +6,18 @@ from urllib.parse import quote
 
 from angelhair.client.values import Delivered, Receipt
 from angelhair.errors import InvalidReceipt
-from angelhair.model import validate_name
+from angelhair.model import validate_name, validate_topic_name
 
 
 def of_queue(queue: str, *rest: str) -> str:
     """An empty name, or one of dots, would be another path: `DELETE /queues/a/message/..` is not an ack."""
     return "/".join(("/queues", quote(validate_name("queue", queue), safe=""), *rest))
+
+
+def of_topic(topic: str, queue: str | None = None) -> str:
+    """The topic, or its subscription of a queue."""
+    path = f"/topics/{quote(validate_topic_name(topic), safe='')}"
+    return path if queue is None else f"{path}/queues/{quote(validate_name('queue', queue), safe='')}"
 
 
 def of_message(delivered: Delivered) -> str:

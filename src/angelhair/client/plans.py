@@ -81,6 +81,7 @@ class Call(Generic[T]):
     wait_seconds: float = 0.0
     """How long the server was asked to wait before it answers."""
     queue: str = ""
+    topic: str = ""
     """For errors."""
     done_if: tuple[type[AngelhairError], ...] = field(default=())
     """What a second try is told when it was the first that did it: a deleted queue is not found."""

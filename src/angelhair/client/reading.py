@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from angelhair.client.plans import Answer
-from angelhair.client.values import Bucket, LanePointers, Message, Origin, PeekedMessage, Queue, Statistics
+from angelhair.client.values import Bucket, LanePointers, Message, Origin, PeekedMessage, Queue, Statistics, Topic
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
@@ -42,6 +42,19 @@ def queue(found: Fields) -> Queue:
         created_at=moment(found["created_at"]),
         changed_at=moment(found["changed_at"]),
         warnings=tuple(found.get("warnings", ())),
+    )
+
+
+def topic(found: Fields) -> Topic:
+    return Topic(
+        name=found["name"],
+        kind=found["kind"],
+        content_dedup=found["content_dedup"],
+        dedup_scope=found["dedup_scope"],
+        queues=tuple(found["queues"]) if "queues" in found else None,
+        others=found.get("others"),
+        created_at=moment(found["created_at"]),
+        changed_at=moment(found["changed_at"]),
     )
 
 

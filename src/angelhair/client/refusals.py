@@ -18,6 +18,9 @@ from angelhair.errors import (
     QueueNotFound,
     RequestError,
     StaleReceipt,
+    SubscriptionNotFound,
+    TopicExists,
+    TopicNotFound,
     Unavailable,
 )
 
@@ -28,11 +31,11 @@ FIRST_SERVER_ERROR = 500
 TOO_MANY_REQUESTS = 429
 
 
-def refusal(answer: Answer, queue: str) -> AngelhairError:
+def refusal(answer: Answer, queue: str, topic: str = "") -> AngelhairError:
     """What an answer that is not 2xx means. One that is not ours, a proxy's perhaps, is told by its status."""
     try:
         said = json.loads(answer.body)
-        return from_code(said["code"], said["message"], said, queue, answer.status)
+        return from_code(said["code"], said["message"], said, queue, answer.status, topic)
     except (ValueError, KeyError, TypeError):
         what = f"the answer is {answer.status}, and not Angelhair's"
         if answer.status == TOO_MANY_REQUESTS:
@@ -41,7 +44,7 @@ def refusal(answer: Answer, queue: str) -> AngelhairError:
 
 
 def from_code(
-    code: str, message: str, said: Mapping[str, Any], queue: str, status: int = FIRST_SERVER_ERROR
+    code: str, message: str, said: Mapping[str, Any], queue: str, status: int = FIRST_SERVER_ERROR, topic: str = ""
 ) -> AngelhairError:
     """An error of the server's, for a whole request or for one item of many."""
     field = str(said.get("field") or "request")
@@ -54,6 +57,12 @@ def from_code(
             return _in_its_words(QueueNotFound("", queue), message)
         case "queue_exists":
             return _in_its_words(QueueExists("", queue, tuple(said.get("differing") or ())), message)
+        case "topic_not_found":
+            return _in_its_words(TopicNotFound("", topic), message)
+        case "topic_exists":
+            return _in_its_words(TopicExists("", topic, tuple(said.get("differing") or ())), message)
+        case "subscription_not_found":
+            return _in_its_words(SubscriptionNotFound(topic, queue), message)
         case "stale_receipt":
             return StaleReceipt(message)
         case "message_gone":

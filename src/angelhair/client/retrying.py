@@ -136,7 +136,7 @@ def _read(call: Call[T], came: Answer | Broken) -> T:
             raise RequestError(came.reason)
         raise OutcomeUnknown(came.reason) if came.sent else Unavailable(came.reason)
     if not 200 <= came.status < 300:
-        raise refusal(came, call.queue)
+        raise refusal(came, call.queue, call.topic)
     try:
         return call.read(came)
     except Unreadable as error:

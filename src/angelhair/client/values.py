@@ -60,6 +60,30 @@ class Queue:
     """What cannot work as it is set, in words for people."""
 
 
+class TopicSettings(TypedDict, total=False):
+    """What can be chosen about a topic. What is left out takes its default."""
+
+    kind: str
+    """standard or fifo."""
+    content_dedup: bool
+    dedup_scope: str
+    """topic or group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    name: str
+    kind: str
+    content_dedup: bool
+    dedup_scope: str
+    queues: tuple[str, ...] | None
+    """Who is subscribed; None in the answer to its making, which does not look."""
+    others: int | None
+    """How many subscriptions there are beside those."""
+    created_at: datetime
+    changed_at: datetime
+
+
 class Draft(NamedTuple):
     """A message to be put, with what is to be said about it. `put_many` takes these beside plain bodies."""
 

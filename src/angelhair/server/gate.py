@@ -63,6 +63,11 @@ class Gate:
         self._signing_keys = SigningKeys()
         self.audit = audit
 
+    @property
+    def enforced(self) -> bool:
+        """Whether requests have to be signed."""
+        return self._keyring.enforced
+
     # --- who asks ---------------------------------------------------------------------------------------------------
 
     async def admit(self, request: Request, services: AbstractSet[str], action: str) -> Caller:

@@ -18,6 +18,7 @@ from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
+import angelhair.batching
 import angelhair.engine
 from angelhair.model import BUCKETED
 
@@ -26,15 +27,17 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Patch:
-    """In this function of the engine (`module.function` or `module.Class.method`), `new` takes the place of `old`."""
+    """In this function of the engine (`module.function` or `module.Class.method`), `new` takes the place of `old`.
+    Modules of batching have that before their names."""
 
     where: str
     old: str
     new: str
 
     def function(self) -> Function:
-        found: Any = angelhair.engine
-        for part in self.where.split("."):
+        room, _, where = self.where.partition(".")
+        found: Any = angelhair.batching if room == "batching" else angelhair.engine
+        for part in (where if room == "batching" else self.where).split("."):
             if inspect.ismodule(found):
                 with suppress(ModuleNotFoundError):
                     import_module(f"{found.__name__}.{part}")

@@ -43,7 +43,7 @@ def put(
     fields = _fields(draft)
     query = {name: str(value) for name, value in fields.items() if name != "content_type"}
     request = Request("PUT", of_queue(queue, "message"), query, body_bytes(body), content_type)
-    return (yield from exchange(manner, Call(request, _ID, _repeat([draft]), queue=queue)))
+    return (yield from exchange(manner, Call(request, read_id, _repeat([draft]), queue=queue)))
 
 
 def put_many(manner: Manner, queue: str, messages: Iterable[bytes | str | Draft]) -> Plan[list[PutOutcome]]:
@@ -87,10 +87,7 @@ def _fields(draft: Draft) -> dict[str, Any]:
             raise InvalidRequest("due", f"must be a datetime that is aware of its time zone, not {draft.due!r}")
         if draft.due.tzinfo is None:
             raise InvalidRequest("due", "must be aware of its time zone")
-    if draft.content_type is not None:
-        check_text("content_type", draft.content_type)
-        if not (draft.content_type.isascii() and draft.content_type.isprintable()):
-            raise InvalidRequest("content_type", "may hold printable characters of ASCII only")
+    check_content_type(draft.content_type)
     for name, text in (("key", draft.key), ("group", draft.group)):
         if text is not None:
             check_text(name, text)
@@ -103,6 +100,13 @@ def _fields(draft: Draft) -> dict[str, Any]:
         "priority": draft.priority,
     }
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def check_content_type(content_type: str | None) -> None:
+    if content_type is not None:
+        check_text("content_type", content_type)
+        if not (content_type.isascii() and content_type.isprintable()):
+            raise InvalidRequest("content_type", "may hold printable characters of ASCII only")
 
 
 def _item(draft: Draft) -> bytes:
@@ -145,6 +149,6 @@ def _id(found: Mapping[str, Any]) -> str:
     return str(found["id"])
 
 
-_ID = reading.reads(_id)
+read_id = reading.reads(_id)
 
 

@@ -26,7 +26,7 @@ class Page(NamedTuple, Generic[T]):
 
 def create_queue(manner: Manner, name: str, **settings: Unpack[QueueSettings]) -> Plan[Queue]:
     """Makes a queue. One that exists with the same settings is as good; with others it is `QueueExists`."""
-    request = _with_json("PUT", of_queue(name), settings)
+    request = with_json("PUT", of_queue(name), settings)
     return (yield from exchange(manner, Call(request, _QUEUE, Repeat.SAFE, queue=name)))
 
 
@@ -37,7 +37,7 @@ def queue(manner: Manner, name: str) -> Plan[Queue]:
 
 def change_queue(manner: Manner, name: str, **settings: Unpack[QueueSettings]) -> Plan[Queue]:
     """Changes these settings and leaves the others."""
-    request = _with_json("PATCH", of_queue(name), settings)
+    request = with_json("PATCH", of_queue(name), settings)
     return (yield from exchange(manner, Call(request, _QUEUE, Repeat.SAFE, queue=name)))
 
 
@@ -61,7 +61,7 @@ def purge(manner: Manner, queue: str) -> Plan[None]:
     yield from exchange(manner, Call(Request("POST", of_queue(queue, "purge")), nothing, Repeat.SAFE, queue=queue))
 
 
-def _with_json(method: str, path: str, value: Mapping[str, Any]) -> Request:
+def with_json(method: str, path: str, value: Mapping[str, Any]) -> Request:
     return Request(method, path, {}, json.dumps(value).encode(), JSON)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
@@ -25,8 +24,6 @@ ATTRIBUTES, BODY = "attributes", "body"
 """What a filter policy looks at."""
 
 PENDING, CONFIRMED = "pending", "confirmed"
-
-_TOPIC_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,16 +214,6 @@ def as_published(posting: Posting, target: Target) -> Rendered:
     """What a raw subscription gets, and any where no door knows better."""
     body = posting.bodies.get(target.protocol)
     return Rendered(posting.body if body is None else body.encode(), posting.attributes)
-
-
-def validate_topic_name(name: object) -> str:
-    if type(name) is not str:
-        raise InvalidRequest("topic", f"must be text, not {type(name).__name__}")
-    if not 1 <= len(name) <= limits.TOPIC_NAME_LENGTH:
-        raise InvalidRequest("topic", f"must have 1 to {limits.TOPIC_NAME_LENGTH} characters, not {len(name)}")
-    if not _TOPIC_NAME.fullmatch(name):
-        raise InvalidRequest("topic", "may hold letters, digits, '_', '-' and '.', and begins with none of '-' and '.'")
-    return name
 
 
 def validate_publication(publication: Publication) -> None:

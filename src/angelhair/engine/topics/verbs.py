@@ -24,10 +24,9 @@ from angelhair.engine.topics.values import (
     Topic,
     TopicRewrite,
     TopicSettings,
-    validate_topic_name,
 )
 from angelhair.errors import InvalidRequest, SubscriptionNotFound, TopicNotFound
-from angelhair.model import FIFO, NewMessage, validate_name, validate_whole
+from angelhair.model import FIFO, NewMessage, validate_name, validate_topic_name, validate_whole
 
 NO_NOTES: Mapping[str, Any] = {}
 
