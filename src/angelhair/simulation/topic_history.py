@@ -33,6 +33,10 @@ class TopicHistory:
     deeds: list[Deed] = field(default_factory=list)
     arrived: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """By queue and body, the ids under which it was delivered."""
+    plain: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By queue and body, how often it was put there without a key."""
+    keyed: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """By queue and body, the ids that puts with a key were confirmed under."""
     dropped: list[str] = field(default_factory=list)
     """Publications that were dropped because a queue was said to be gone. None ever is."""
     operations: int = 0

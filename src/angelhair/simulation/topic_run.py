@@ -46,7 +46,7 @@ def draw_topics(source: random.Random, theme: Theme) -> Variation:
     return replace(
         base,
         settings=replace(
-            base.settings, lanes=1, dead_letter_queue=None, max_deliveries=None, dedup_window_ms=LONG_WINDOW_MS
+            base.settings, lanes=1, dead_letter_queue=None, max_deliveries=None
         ),
         messages=min(base.messages, MESSAGES_MOST),
         groups=source.choice((1, 2, 4)),
@@ -92,7 +92,8 @@ def play_topics(world: World, variation: Variation) -> TopicOutcome:
 
 async def _prepare(clients: TopicClients, settings: QueueSettings, fifo_queues: tuple[str, ...]) -> None:
     for name in QUEUES:
-        await clients.make_queue(name, replace(settings, kind=FIFO) if name in fifo_queues else settings)
+        fifo = replace(settings, kind=FIFO, dedup_window_ms=LONG_WINDOW_MS)
+        await clients.make_queue(name, fifo if name in fifo_queues else settings)
     await clients.make_topic()
     for name in QUEUES[:2]:
         await clients.subscribe(name)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from angelhair.batching.batching import Batching
 from angelhair.batching.fanout import Fanout
 from angelhair.batching.topics import Publishing
-from angelhair.engine.engine import Engine
+from angelhair.engine.engine import Engine, PutOutcome
 from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account
 from angelhair.engine.topics.values import (
     QUEUE,
@@ -21,7 +21,7 @@ from angelhair.engine.topics.values import (
     queue_endpoint,
 )
 from angelhair.errors import AngelhairError, QueueNotFound, StoreError
-from angelhair.model import Ask, Delivery
+from angelhair.model import Ask, Delivery, MessageId, NewMessage
 from angelhair.simulation.process import Process
 from angelhair.simulation.servers import ACCOUNT, BURY_SHARE, judged
 from angelhair.simulation.topic_history import Deed, TopicHistory
@@ -42,7 +42,7 @@ class TopicServer:
         self.batching = Batching(self.engine, process.runtime)
         self.publishing = Publishing(self.batching, process.runtime)
         self.fanout = Fanout(
-            self.batching, self.publishing, process.runtime, self.batching.put, as_published, self
+            self.batching, self.publishing, process.runtime, self._put, as_published, self
         )
         hidden = hidden_account(ACCOUNT)
         for account, name in [(hidden, OUTBOX), (hidden, FIFO_OUTBOX), *((ACCOUNT, queue) for queue in queues)]:
@@ -79,6 +79,17 @@ class TopicServer:
                     await self.engine.bury_step()
                 except StoreError:
                     continue
+
+    async def _put(self, account: str, queue: str, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        names = [(queue, message.body.decode()) for message in messages]
+        self._history.plain.update(
+            name for name, message in zip(names, messages, strict=True) if message.key is None
+        )
+        outcomes = await self.batching.put(account, queue, messages)
+        for name, message, outcome in zip(names, messages, outcomes, strict=True):
+            if message.key is not None and isinstance(outcome, MessageId):
+                self._history.keyed.setdefault(name, set()).add(str(outcome))
+        return outcomes
 
     # --- what clients ask for -----------------------------------------------------------------------------------------
 

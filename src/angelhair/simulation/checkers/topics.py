@@ -8,9 +8,6 @@ from angelhair.simulation.history import CONFIRMED, REFUSED
 from angelhair.simulation.topic_history import CREATE, DELETE, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, Deed
 from angelhair.simulation.topic_outcome import TopicOutcome
 
-COPIES_MOST = 2
-"""Of one publication in one queue: what a server that died had put, and what is put under a key ever after."""
-
 
 def topic_reach(outcome: TopicOutcome) -> list[str]:
     """A publication that was confirmed reaches every queue that was subscribed from its beginning to its end."""
@@ -45,17 +42,22 @@ def topic_strays(outcome: TopicOutcome) -> list[str]:
 
 
 def topic_copies(outcome: TopicOutcome) -> list[str]:
-    """However often a publication is spread, a queue has it twice at most; one of a fifo topic has it once."""
-    most = 1 if outcome.fifo else COPIES_MOST
-    return [
-        f"{body} is in {queue} as {sorted(ids)}"
-        for (queue, body), ids in outcome.history.arrived.items()
-        if len(ids) > most and not outcome.outlived_keys
-    ]
+    """A publication is put into a queue once without a key, by whom it was received first; and ever after under a key,
+    which is one message. Publications of a fifo topic always have a key."""
+    history = outcome.history
+    if outcome.outlived_keys:
+        return []
+    violations = [f"{body} was put into {queue} {count} times without a key" for (queue, body), count
+                  in history.plain.items() if count > (0 if outcome.fifo else 1)]
+    found = history.arrived if outcome.fifo else history.keyed
+    violations += [f"{body} is in {queue} as {sorted(ids)}" for (queue, body), ids in found.items() if len(ids) > 1]
+    return violations
 
 
 def topic_order(outcome: TopicOutcome) -> list[str]:
-    """A fifo queue has the publications of a group in the order in which they were confirmed."""
+    """A fifo queue has the publications of a group in the order in which they were confirmed. A topic that is made
+    again has other groups."""
+    ends = [deed for deed in outcome.history.deeds if deed.verb == DELETE and deed.outcome != REFUSED]
     groups: dict[str, list[Deed]] = {}
     for deed in outcome.history.deeds:
         if deed.verb == PUBLISH and deed.group and deed.outcome == CONFIRMED and not outcome.history.again[deed.what]:
@@ -72,7 +74,9 @@ def topic_order(outcome: TopicOutcome) -> list[str]:
                 f"{later.what} is before {earlier.what} in {queue}, though it was published after it"
                 for earlier, place in places
                 for later, later_place in places
-                if earlier.ended_us is not None and earlier.ended_us < later.started_us and later_place < place
+                if _end(earlier) < later.started_us
+                and later_place < place
+                and not any(deed.started_us <= _end(later) and _end(deed) >= earlier.started_us for deed in ends)
             ]
     return violations
 
