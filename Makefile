@@ -1,13 +1,14 @@
 # Everything that is done with this repository. `make` alone lists it.
 #
 # Needed beforehand: Python >= 3.11 with venv, and make. Spark and a real Cassandra need Java 17 too, and a Cassandra is
-# fetched by Maven. Nothing else has to be installed by hand. What is needed lands in .venv, .serve, .old-sdk and .cache here,
-# and outside of this directory in three places: Cassandra's jars in ~/.cache/angelhair (ANGELHAIR_CACHE=/a/directory moves
-# them), what Maven and pip keep of their own in ~/.m2 and ~/.cache/pip, and the data of running nodes in the temporary
-# directory, until they stop. All of it is disposable.
+# fetched by Maven; one test needs Node >= 20 with npm. Nothing else has to be installed by hand. What is needed lands in
+# .venv, .serve, .old-sdk, .node-sdk and .cache here, and outside of this directory in three places: jars of Cassandra and of
+# an SDK in ~/.cache/angelhair (ANGELHAIR_CACHE=/a/directory moves them), what Maven, pip and npm keep of their own in ~/.m2,
+# ~/.cache/pip and ~/.npm, and the data of running nodes in the temporary directory, until they stop. All of it is disposable.
 
 PYTHON ?= python3
 SEEDS  ?= 2000
+KINDS  ?= bucketed fifo
 NODES  ?= 1
 WORKERS ?= 2
 ARGS   ?=
@@ -21,6 +22,8 @@ PYTEST := $(BIN)/python -m pytest --quiet
 SLOWEST := --durations=12 --durations-min=5
 COVER  := --cov --cov-report=
 ENGINE_COVERAGE_PERCENT := 95
+# Who has no Node can do without its one test; continuous integration cannot.
+NODE_SDK := $(if $(CI)$(shell command -v npm),.node-sdk/.ready)
 # Only `make lock` uses it, in an environment of its own.
 PIP_TOOLS := pip-tools==7.6.2
 
@@ -32,14 +35,14 @@ QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/co
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: help setup serve tour check test test-quick test-simulation test-spark test-cluster coverage simulate prove \
-        bench cassandra lock clean forget-coverage need-python need-java need-maven
+        bench cassandra lock clean forget-coverage need-python need-java need-maven need-node
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 # --- environments ---------------------------------------------------------------------------------------------------
 
-setup: .venv/.ready .old-sdk/.ready ## everything for development, in .venv; the command is .venv/bin/angelhair
+setup: .venv/.ready .old-sdk/.ready $(NODE_SDK) ## everything for development, in .venv; the command is .venv/bin/angelhair
 
 .venv/.ready: requirements/dev.txt pyproject.toml | need-python
 	@echo "setup: installing the development environment in .venv (a minute or so the first time)"
@@ -53,6 +56,13 @@ setup: .venv/.ready .old-sdk/.ready ## everything for development, in .venv; the
 .old-sdk/.ready: requirements/old-sdk.txt | need-python
 	@$(PYTHON) -m venv .old-sdk
 	@.old-sdk/bin/python -m pip install $(PIP) --require-hashes -r requirements/old-sdk.txt
+	@touch $@
+
+# The SDK for JavaScript, as its lock pins it. The lock names no registry; npm asks the one that it is set to.
+.node-sdk/.ready: tests/aws/node/package.json tests/aws/node/package-lock.json tests/aws/node/.npmrc | need-node
+	@mkdir -p .node-sdk
+	@cp $^ .node-sdk/
+	@npm ci --prefix .node-sdk --silent --ignore-scripts
 	@touch $@
 
 serve: .serve/.ready ## a queue service on http://127.0.0.1:9324, from one file; on another port with ARGS='--port 9325'
@@ -79,6 +89,10 @@ need-maven:
 	@command -v mvn >/dev/null || { \
 	  echo "a real Cassandra is fetched by Maven, as 'mvn' on the path" >&2; exit 1; }
 
+need-node:
+	@node -e 'process.exit(parseInt(process.versions.node) < 20)' && command -v npm >/dev/null || { \
+	  echo "the test of the SDK for JavaScript needs Node 20 or newer, as 'node' and 'npm' on the path" >&2; exit 1; }
+
 # --- checks and tests -----------------------------------------------------------------------------------------------
 
 check: setup ## ruff, mypy --strict and the import contracts
@@ -87,7 +101,7 @@ check: setup ## ruff, mypy --strict and the import contracts
 	$(STAGE) "import contracts" $(BIN)/lint-imports --no-logo
 
 # What is missing is said before the first minute is spent, not after the tenth.
-test: need-java need-maven check forget-coverage test-quick test-simulation test-spark test-cluster coverage ## everything, coverage included
+test: need-java need-maven $(if $(CI),need-node) check forget-coverage test-quick test-simulation test-spark test-cluster coverage ## everything, coverage included
 	@echo "test: all of it passed"
 
 forget-coverage:
@@ -97,9 +111,10 @@ test-quick: setup ## all that needs no Java: unit, contract, scenarios, promises
 	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(PYTEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
 
 # Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
-test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds
+test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds of each kind
 	$(STAGE) "simulator and mutants" $(PYTEST) -n $(WORKERS) tests/simulation
-	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
+	@set -e; for kind in $(KINDS); do \
+	  scripts/stage "simulation, $(SEEDS) seeds, $$kind" $(BIN)/angelhair simulate --seeds $(SEEDS) --kind $$kind; done
 
 # A session for each worker serves whole files: most of the time goes to starting processes, so two are faster than one.
 # In the order of their names: those with one long test, which would come last by their number of tests, come early.
@@ -142,10 +157,11 @@ lock: need-python ## pins requirements/*.txt with hashes; newest versions with A
 	$(STAGE) "lock: container" scripts/lock requirements/container.txt --extra server --extra cassandra --extra telemetry $(ARGS)
 	$(STAGE) "lock: building" scripts/lock requirements/build.txt --build-deps-for wheel --only-build-deps $(ARGS)
 	$(STAGE) "lock: old SDK" scripts/lock requirements/old-sdk.txt $(ARGS)
+	$(STAGE) "lock: SDK for JavaScript" npm install --prefix tests/aws/node --package-lock-only --silent --ignore-scripts
 	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server --extra spark \
 	  --extra telemetry --build-deps-for editable $(ARGS)
 
 clean: ## removes the environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair
-	rm -rf .venv .serve .old-sdk .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
+	rm -rf .venv .serve .old-sdk .node-sdk .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
 	  build dist
 	find . -path ./.cache -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

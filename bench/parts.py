@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from angelhair.model import BUCKETED
 from angelhair.simulation import campaign
 from bench.here import ROOT
 from bench.keeping import Kept, Portion, Progress
+from bench.processes import embedded
+from tests.aws.celery_app.running import mark_and_kill
 from tests.costs.clocks import StillClock
 from tests.costs.passing import EARLY, WINDOW, differences, in_memory, in_sqlite, pass_through
 from tests.killed.lives import live_and_die
@@ -43,6 +46,11 @@ ENGINE = tuple(
 SERVED = (*ENGINE, "src/angelhair/server")
 """What a proof of the engine rests on; a change of the pipeline on Spark leaves it as true as it was."""
 
+CELERY_WORKERS = 4
+
+CELERY_PATIENCE_SECONDS = 1_800
+"""Minutes are what it takes."""
+
 FLAT_TOLERATED = 0.05
 """The bar: within 5 %."""
 
@@ -55,6 +63,8 @@ class Amounts:
     kills: int = 500
     power_losses: int = 20_000
     cluster_kills: int = 10
+    celery: int = 10_000
+    """Tasks."""
     flat: int = 1_000_000
     spark_kills: int = 24
     """In all; every stage has the same share."""
@@ -71,8 +81,20 @@ class Part(NamedTuple):
     """Folders and files: what was kept counts as long as nothing in them has changed."""
 
 
-def seeds(kept: Kept, amounts: Amounts, progress: Progress) -> None:
-    """Simulated worlds full of faults; no promise may be broken in any of them."""
+def seeds_part(kind: str) -> str:
+    """What the part is called that plays this kind."""
+    return "seeds" if kind == BUCKETED else f"{kind}-seeds"
+
+
+def seeds_of(kind: str) -> Callable[[Kept, Amounts, Progress], None]:
+    def part(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+        _seeds(kind, kept, amounts, progress)
+
+    part.__doc__ = f"Simulated worlds full of faults, kind {kind}; no promise may be broken in any of them."
+    return part
+
+
+def _seeds(kind: str, kept: Kept, amounts: Amounts, progress: Progress) -> None:
     while (first := kept.figures.get("seeds", 0)) < amounts.seeds:
         portion = range(first, min(amounts.seeds, first + SEEDS_PORTION))
 
@@ -81,14 +103,15 @@ def seeds(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             progress(f"{first + played.seeds} of {amounts.seeds} seeds, {failed} failed")
 
         with Portion(kept):
-            played = campaign.play(portion, amounts.processes, tell)
+            played = campaign.play(portion, amounts.processes, tell, kind)
             for name in ("seeds", "operations", "faults", "steps"):
                 kept.add(name, getattr(played, name))
             kept.figures["kinds of faults"] = sorted({*kept.figures.get("kinds of faults", []), *played.kinds})
             for name in ("operations", "faults"):
                 kept.figures[f"{name} a seed"] = round(kept.figures[name] / kept.figures["seeds"], 1)
             kept.failures += [
-                f"{campaign.replay_line(seed)}: {violations[0]}" for seed, violations in sorted(played.failed.items())
+                f"{campaign.replay_line(seed, kind)}: {violations[0]}"
+                for seed, violations in sorted(played.failed.items())
             ]
 
 
@@ -177,6 +200,26 @@ def cluster_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
                     )
 
 
+def celery(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Celery with this server as its SQS: four workers, of which one is killed -9 at work; every task must be done."""
+    if kept.figures.get("tasks done", 0) >= amounts.celery:
+        return
+    progress(f"{amounts.celery} tasks")
+    with Portion(kept), tempfile.TemporaryDirectory() as folder:
+        (place := Path(folder) / "celery").mkdir()
+        with embedded(folder) as server:
+            marks = mark_and_kill(
+                server.url, "prove-", place, amounts.celery, CELERY_WORKERS, CELERY_PATIENCE_SECONDS
+            )
+        kept.figures["tasks asked for"] = marks.asked
+        kept.figures["tasks done"] = marks.done
+        kept.figures["workers"] = CELERY_WORKERS
+        kept.figures["done when one was killed"] = marks.done_when_killed
+        kept.figures["tasks a second"] = round(marks.done / marks.seconds, 1)
+        if marks.done < marks.asked:
+            kept.failures.append(f"{marks.asked - marks.done} tasks were never done")
+
+
 def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
     """Very many messages through one queue; the late ones must cost what the early ones did."""
     for name, opening in (("memory", in_memory), ("SQLite", in_sqlite)):
@@ -262,11 +305,12 @@ def signatures(kept: Kept, amounts: Amounts, progress: Progress) -> None:
 
 
 PARTS = {
-    "seeds": Part(seeds, ENGINE),
+    **{seeds_part(kind): Part(seeds_of(kind), ENGINE) for kind in campaign.KINDS},
     "mutants": Part(mutants, (*ENGINE, "tests/simulation")),
     "sqlite-kills": Part(sqlite_kills, (*SERVED, "tests/killed", "tests/unit/sqlite")),
     "power-loss": Part(power_loss, (*SERVED, "tests/unit/sqlite")),
     "cluster-kills": Part(cluster_kills, (*SERVED, "cluster", "tests/killed", "tests/cluster")),
+    "celery": Part(celery, (*SERVED, "tests/aws/celery_app")),
     "flat": Part(flat, (*SERVED, "tests/costs")),
     "signatures": Part(signatures, ("src/angelhair/server/auth", "src/angelhair/limits", "tests/wire/signing")),
     "spark-kills": Part(spark_kills, ("src", "cluster")),

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from angelhair.simulation.campaign import KINDS
 from bench import here
 from bench.keeping import Kept
-from bench.parts import PARTS, Amounts
+from bench.parts import PARTS, Amounts, seeds_part
 
 SHOWN_FAILURES = 20
 
@@ -17,11 +18,12 @@ BARS = Amounts()
 LEAST_SPARK_KILLS = 20
 
 REACHED: dict[str, tuple[str, int]] = {
-    "seeds": ("seeds", BARS.seeds),
+    **{seeds_part(kind): ("seeds", BARS.seeds) for kind in KINDS},
     "mutants": ("mutants", 12),
     "sqlite-kills": ("kills of a server", BARS.kills),
     "power-loss": ("states rebuilt", BARS.power_losses),
     "cluster-kills": ("servers under load, commitlog_sync batch: kills of all nodes", BARS.cluster_kills),
+    "celery": ("tasks done", BARS.celery),
     "flat": ("SQLite: messages passed", BARS.flat),
     "signatures": ("mutations", BARS.mutations),
     "spark-kills": ("kills", LEAST_SPARK_KILLS),

@@ -5,7 +5,7 @@
         cassandra.kill(2)               # SIGKILL; cassandra.start_node(2) brings it back on the same data
 """
 
-from cluster.jars import ComponentMissing
+from cluster.maven import ComponentMissing
 from cluster.nodes import CassandraCluster, ClusterFailed
 
 __all__ = ["CassandraCluster", "ClusterFailed", "ComponentMissing"]

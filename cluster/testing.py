@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from angelhair.stores.cassandra import CassandraSettings, CassandraStore, bootstrap, create_keyspace, open_store
-from cluster.jars import ComponentMissing
+from cluster.maven import ComponentMissing
 from cluster.nodes import CassandraCluster
 
 NODES = 3

@@ -20,13 +20,15 @@ SOURCE = ROOT / "src" / "angelhair"
 MAXIMUM_LINES = 400
 """A file that grows past this has two subjects."""
 
-NOT_OURS = {".git", ".venv", ".serve", ".cache", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".import_linter_cache",
-            ".hypothesis", "__pycache__", "build", "dist"}
+NOT_OURS = {".git", ".venv", ".serve", ".old-sdk", ".node-sdk", ".cache", ".mypy_cache", ".ruff_cache", ".pytest_cache",
+            ".import_linter_cache", ".hypothesis", "__pycache__", "build", "dist"}
 
 # Spelled in pieces, so that this file does not break its own rule.
 MACHINE_PATH = re.compile(r"(?<![\w.$}-])/(?:" + "|".join(["work", "root", "Users", "home"]) + r")/[\w.]")
 PACKAGE_INDEX = re.compile("|".join([
     "py" + r"pi\.(?:org|io)",
+    "npm" + r"js\.",
+    r'"resol' + r'ved": ',
     "python" + "hosted",
     r"repo1?\.maven" + r"\.",
     "index" + r"-url[ =]+\w",

@@ -7,10 +7,9 @@ import sys
 from typing import Any
 
 from angelhair.cli.parsers import add_command, whole
-from angelhair.model import BUCKETED, FIFO
-from angelhair.simulation.campaign import Campaign, play, replay_line
-from angelhair.simulation.fair_variation import FAIR
-from angelhair.simulation.run import TOPICS, run_seed
+from angelhair.model import BUCKETED
+from angelhair.simulation.campaign import KINDS, Campaign, play, replay_line
+from angelhair.simulation.run import run_seed
 
 DEFAULT_SEEDS = 200
 SHOWN_VIOLATIONS = 5
@@ -32,7 +31,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--processes", type=whole(1), metavar="N", help="how many at once (default: all cores)")
     parser.add_argument("--replay", type=whole(0), metavar="SEED", help="play one seed and print every step")
     parser.add_argument(
-        "--kind", choices=(BUCKETED, FIFO, FAIR, TOPICS), default=BUCKETED,
+        "--kind", choices=KINDS, default=BUCKETED,
         help="of the queue; fair: a bucketed one with tenants and priorities; topics: over queues of both kinds "
         "(default: %(default)s)",
     )

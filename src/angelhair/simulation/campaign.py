@@ -13,8 +13,12 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from angelhair.model import BUCKETED
-from angelhair.simulation.run import Judged, run_seed
+from angelhair.model import BUCKETED, FIFO
+from angelhair.simulation.fair_variation import FAIR
+from angelhair.simulation.run import TOPICS, Judged, run_seed
+
+KINDS = (BUCKETED, FIFO, FAIR, TOPICS)
+"""Worlds that can be played, by what is in their queues."""
 
 CHUNK = 4
 """Seeds that a worker takes at a time: few, so that the slow ones spread."""

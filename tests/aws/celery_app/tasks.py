@@ -14,8 +14,9 @@ RESULTS = Path(os.environ["CELERY_TEST_RESULTS"])
 app = Celery("tests", broker=os.environ["CELERY_TEST_BROKER"], backend=RESULTS.as_uri())
 app.conf.update(
     broker_transport_options={
-        "region": "us-east-1", "is_secure": False, "visibility_timeout": 60, "wait_time_seconds": 1,
-        "polling_interval": 0.1, "queue_name_prefix": os.environ["CELERY_TEST_PREFIX"],
+        "region": "us-east-1", "is_secure": False, "wait_time_seconds": 1, "polling_interval": 0.1,
+        "visibility_timeout": int(os.environ["CELERY_TEST_VISIBILITY_SECONDS"]),
+        "queue_name_prefix": os.environ["CELERY_TEST_PREFIX"],
     },
     task_acks_late=True,
     task_reject_on_worker_lost=True,

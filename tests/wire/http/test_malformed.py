@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import re
-import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.wire.attacked import GROWTH_KILOBYTES, PATIENCE_SECONDS, attacked
+
 WARM_UP, REQUESTS = 2_500, 10_000
 AT_ONCE = 40
-PATIENCE_SECONDS = 30
-GROWTH_KILOBYTES = 24 * 1024
-"""What the allocator may keep of the largest bodies at work at one time; a leak of 3 KiB a request would show."""
 
 Broken = Callable[[random.Random], bytes]
 
@@ -125,35 +119,11 @@ async def answers(port: int, path: str) -> bytes:
     return answer
 
 
-def memory_kilobytes(pid: int) -> int:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
-    assert found is not None
-    return int(found[1])
-
-
 def test_ten_thousand_malformed_requests(tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "angelhair", "serve", "--port", str(port), "--data", str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    errors = tmp_path / "errors"
-    with errors.open("w") as told:
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=told, text=True, env=environment)
-    try:
-        assert server.stdout is not None
-        assert "serves" in server.stdout.readline()
-        asyncio.run(send_many(port, WARM_UP, seed=1))
-        before = memory_kilobytes(server.pid)
-        asyncio.run(send_many(port, REQUESTS, seed=2))
-        growth = memory_kilobytes(server.pid) - before
-        assert server.poll() is None
-        assert asyncio.run(answers(port, "/queues")).startswith(b"HTTP/1.1 200 ")
+    with attacked(tmp_path) as server:
+        asyncio.run(send_many(server.port, WARM_UP, seed=1))
+        before = server.memory_kilobytes
+        asyncio.run(send_many(server.port, REQUESTS, seed=2))
+        growth = server.memory_kilobytes - before
+        assert asyncio.run(answers(server.port, "/queues")).startswith(b"HTTP/1.1 200 ")
         assert growth < GROWTH_KILOBYTES
-    finally:
-        server.terminate()
-        server.wait(PATIENCE_SECONDS)
-        if server.stdout is not None:
-            server.stdout.close()
-    said = errors.read_text()
-    assert "does not know" not in said, said[:2_000]
