@@ -18,6 +18,7 @@ from bench.over_cassandra import cassandra_section
 from bench.over_http import embedded_section
 from bench.over_spark import spark_section
 from bench.over_spark_cassandra import spark_cassandra_section
+from bench.over_sqs import sqs_section
 from bench.several_servers import servers_section
 from bench.sheet import BAR_HEADINGS, Section, Unsafe, duration, table
 from bench.sustained import sustained_section
@@ -27,6 +28,7 @@ PARTS: Mapping[str, Callable[[bool], Section]] = {
     "engine-cassandra": cassandra_engine_section,
     "embedded": embedded_section,
     "cassandra": cassandra_section,
+    "sqs": sqs_section,
     "servers": servers_section,
     "sustained": sustained_section,
     "spark": spark_section,

@@ -67,38 +67,26 @@ class _Connection(asyncio.Protocol):
             self._answered(self, status, body)
 
 
-class PacedLoad:
-    """So many single puts a second, and consumers that receive and ack them one by one."""
+class PacedSends:
+    """So many requests a second, all alike."""
 
-    def __init__(self, port: int, queue: str, per_second: float, producers: int, consumers: int) -> None:
+    def __init__(self, port: int, data: bytes, per_second: float, connections: int) -> None:
         self._port = port
+        self._data = data
         self._per_second = per_second
-        self._producers = producers
-        self._consumers = consumers
-        self._putting = request("PUT", f"/queues/{queue}/message", BODY)
-        self._receiving = request("GET", f"/queues/{queue}/messages/1?wait={WAIT_SECONDS}")
-        self._acking = f"/queues/{queue}/message/"
+        self._producers = connections
         self._idle: deque[_Connection] = deque()
         self._due: deque[float] = deque()
         self._connections: list[_Connection] = []
-        self._receives: set[_Connection] = set()
         self.issued = 0
         self.confirmed = 0
-        self.acked = 0
-        self.seen: Counter[str] = Counter()
         self.put_seconds: list[float] = []
         """From when a put was due to its confirmation."""
         self.refused: Counter[int] = Counter()
 
     async def run(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        for answered, count in ((self._put_answered, self._producers), (self._consumer_answered, self._consumers)):
-            for _ in range(count):
-                _, made = await loop.create_connection(partial(_Connection, answered), "127.0.0.1", self._port)
-                self._connections.append(made)
-        self._idle.extend(self._connections[: self._producers])
-        for consumer in self._connections[self._producers :]:
-            self._receive(consumer)
+        self._idle.extend([await self._connect(self._put_answered) for _ in range(self._producers)])
+        await self._consume()
         began = time.perf_counter()
         whole = round(self._per_second * seconds)
         while self.issued < whole:
@@ -109,15 +97,24 @@ class PacedLoad:
             self._send_due()
             self._check()
             await asyncio.sleep(TICK_SECONDS)
-        await self._drain()
+        end = time.perf_counter() + DRAIN_SECONDS
+        while self._is_under_way() and time.perf_counter() < end:
+            self._check()
+            await asyncio.sleep(TICK_SECONDS)
         for connection in self._connections:
             connection.close()
 
-    async def _drain(self) -> None:
-        end = time.perf_counter() + DRAIN_SECONDS
-        while (self.confirmed < self.issued or self.acked < self.confirmed) and time.perf_counter() < end:
-            self._check()
-            await asyncio.sleep(TICK_SECONDS)
+    async def _consume(self) -> None:
+        """Nobody does."""
+
+    def _is_under_way(self) -> bool:
+        return self.confirmed < self.issued
+
+    async def _connect(self, answered: Answered) -> _Connection:
+        loop = asyncio.get_running_loop()
+        _, made = await loop.create_connection(partial(_Connection, answered), "127.0.0.1", self._port)
+        self._connections.append(made)
+        return made
 
     def _check(self) -> None:
         if any(connection.lost for connection in self._connections):
@@ -129,7 +126,7 @@ class PacedLoad:
         while self._due and self._idle:
             producer = self._idle.popleft()
             producer.due = self._due.popleft()
-            producer.send(self._putting)
+            producer.send(self._data)
 
     def _put_answered(self, producer: _Connection, status: int, body: bytes) -> None:
         if status >= 300:
@@ -138,6 +135,26 @@ class PacedLoad:
         self.put_seconds.append(time.perf_counter() - producer.due)
         self._idle.append(producer)
         self._send_due()
+
+
+class PacedLoad(PacedSends):
+    """So many single puts a second, and consumers that receive and ack them one by one."""
+
+    def __init__(self, port: int, queue: str, per_second: float, producers: int, consumers: int) -> None:
+        super().__init__(port, request("PUT", f"/queues/{queue}/message", BODY), per_second, producers)
+        self._consumers = consumers
+        self._receiving = request("GET", f"/queues/{queue}/messages/1?wait={WAIT_SECONDS}")
+        self._acking = f"/queues/{queue}/message/"
+        self._receives: set[_Connection] = set()
+        self.acked = 0
+        self.seen: Counter[str] = Counter()
+
+    async def _consume(self) -> None:
+        for _ in range(self._consumers):
+            self._receive(await self._connect(self._consumer_answered))
+
+    def _is_under_way(self) -> bool:
+        return super()._is_under_way() or self.acked < self.confirmed
 
     def _receive(self, consumer: _Connection) -> None:
         self._receives.add(consumer)

@@ -35,8 +35,8 @@ class Running:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def call(self, method: str, path: str, body: bytes = b"") -> bytes:
-        asked = urllib.request.Request(f"{self.url}{path}", data=body, method=method)
+    def call(self, method: str, path: str, body: bytes = b"", **headers: str) -> bytes:
+        asked = urllib.request.Request(f"{self.url}{path}", data=body, method=method, headers=headers)
         with urllib.request.urlopen(asked, timeout=CALL_SECONDS) as answer:
             said: bytes = answer.read()
         return said

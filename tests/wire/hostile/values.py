@@ -31,7 +31,7 @@ def text(dice: random.Random) -> str:
                                                 for _ in range(dice.randrange(60)))
 
 
-def value(dice: random.Random, depth: int = 3) -> Any:
+def value(dice: random.Random, depth: int = 2) -> Any:
     kind = dice.randrange(8 if depth else 6)
     if kind < 3:
         return text(dice)
@@ -42,8 +42,8 @@ def value(dice: random.Random, depth: int = 3) -> Any:
     if kind == 5:
         return dice.choice([[], {}, [None], {"": None}, [[[[]]]], {"__type": "x"}])
     if kind == 6:
-        return [value(dice, depth - 1) for _ in range(dice.choice([1, 2, 11, 40]))]
-    return {text(dice): value(dice, depth - 1) for _ in range(dice.choice([1, 2, 11, 60]))}
+        return [value(dice, depth - 1) for _ in range(dice.choice([1, 1, 2, 11]))]
+    return {text(dice): value(dice, depth - 1) for _ in range(dice.choice([1, 1, 2, 11]))}
 
 
 def broken(document: Any, dice: random.Random) -> Any:
