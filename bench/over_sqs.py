@@ -191,9 +191,9 @@ def sqs_section(short: bool) -> Section:
     found = measure(SHORT if short else LONG)
     rates = (SEND, BATCHES, TAKE, SINGLE_TAKE)
     lines = [
-        f"`angelhair serve --data`, write-ahead log, synchronous=FULL, read back; ElasticMQ 1.7.1 in memory, as it comes,"
-        f" on the same machine in the same minutes, warmed up. JSON protocol, {CONNECTIONS} connections, bodies of "
-        f"{len(BODY)} bytes, load by wrk. Messages a second, medians of rounds; of a ratio, the median of what each "
+        "`angelhair serve --data`, write-ahead log, synchronous=FULL, read back; ElasticMQ 1.7.1 in memory, as it "
+        f"comes, on the same machine in the same minutes, warmed up. JSON protocol, {CONNECTIONS} connections, bodies "
+        f"of {len(BODY)} bytes, load by wrk. Messages a second, medians of rounds; of a ratio, the median of what each "
         "round says.",
         "",
         *table(("", OURS, THEIRS, "ratio", f"rounds of {OURS}", f"rounds of {THEIRS}"), (

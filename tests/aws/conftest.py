@@ -6,12 +6,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 from tests.aws.old_client import OldClient
-from tests.aws.queues import AwsQueue
+from tests.aws.queues import AwsQueue, client_of
 from tests.aws.topics import AwsTopic
 from tests.wire.server import RunningServer, running_server
 
@@ -33,10 +31,7 @@ def server(shared_server: RunningServer) -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="session")
 def shared_sqs(shared_server: RunningServer) -> Any:
-    return boto3.client(
-        "sqs", endpoint_url=shared_server.url, region_name="eu-west-1", aws_access_key_id="AK",
-        aws_secret_access_key="secret", config=Config(retries={"max_attempts": 0}, read_timeout=60),
-    )
+    return client_of(shared_server)
 
 
 @pytest.fixture(scope="session")
@@ -76,10 +71,7 @@ def make(sqs: Any, server: RunningServer) -> Iterator[Callable[..., AwsQueue]]:
 
 @pytest.fixture(scope="session")
 def shared_sns(shared_server: RunningServer) -> Any:
-    return boto3.client(
-        "sns", endpoint_url=shared_server.url, region_name="eu-west-1", aws_access_key_id="AK",
-        aws_secret_access_key="secret", config=Config(retries={"max_attempts": 0}, read_timeout=60),
-    )
+    return client_of(shared_server, "sns")
 
 
 @pytest.fixture

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import boto3
+from botocore.config import Config
+
+from tests.wire.server import RunningServer
+
+
+def client_of(server: RunningServer, service: str = "sqs") -> Any:
+    return boto3.client(
+        service, endpoint_url=server.url, region_name="eu-west-1", aws_access_key_id="AK",
+        aws_secret_access_key="secret", config=Config(retries={"max_attempts": 0}, read_timeout=60),
+    )
+
 
 class AwsQueue:
     def __init__(self, sqs: Any, url: str) -> None:

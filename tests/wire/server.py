@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import uvloop
 
 from angelhair.clock import SystemClock
+from angelhair.engine.store import Store
 from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
 from angelhair.server.audit import Audit
@@ -70,14 +71,17 @@ class RunningServer:
 
 
 @contextmanager
-def running_server(folder: Path, vfs: str | None = None) -> Iterator[RunningServer]:
-    """`vfs`: a disk of the tests' own."""
+def running_server(
+    folder: Path, vfs: str | None = None, opening: Callable[[], Awaitable[Store]] | None = None
+) -> Iterator[RunningServer]:
+    """`vfs`: a disk of the tests' own. `opening`: another store, in place of the file."""
     started: list[RunningServer] = []
     failed: list[BaseException] = []
     ready, stop = threading.Event(), asyncio.Event()
 
     async def serve() -> None:
-        store = FaultyStore(await open_store(folder / "queues.db", vfs=vfs))
+        opened = await (open_store(folder / "queues.db", vfs=vfs) if opening is None else opening())
+        store = FaultyStore(opened)
         service = Service(store, RandomIdentities(), SystemClock())
         observer = Observer()
         readiness = Readiness(store, lambda: False)
