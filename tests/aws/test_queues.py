@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import boto3
@@ -15,6 +16,9 @@ from tests.aws.queues import AwsQueue
 from tests.wire.server import RunningServer
 
 Make = Callable[..., AwsQueue]
+
+AT_ONCE = 40
+"""Well within the tags that a queue may have."""
 
 
 def code_of(caught: pytest.ExceptionInfo[ClientError]) -> str:
@@ -190,6 +194,18 @@ def test_tags(sqs: Any, name: str) -> None:
     sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "1"})
     assert sqs.list_queue_tags(QueueUrl=url)["Tags"] == {"cost": "low"}
     sqs.delete_queue(QueueUrl=url)
+
+
+def test_many_who_change_one_queue_at_once_take_turns(shared_sqs: Any, server: RunningServer, name: str) -> None:
+    url = shared_sqs.create_queue(QueueName=name)["QueueUrl"]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        tagging = [
+            threads.submit(shared_sqs.tag_queue, QueueUrl=url, Tags={f"tag-{number}": "x"}) for number in range(AT_ONCE)
+        ]
+        for each in tagging:
+            each.result()
+    assert len(shared_sqs.list_queue_tags(QueueUrl=url)["Tags"]) == AT_ONCE
+    shared_sqs.delete_queue(QueueUrl=url)
 
 
 def test_permissions_are_statements_of_the_policy(sqs: Any, make: Make) -> None:

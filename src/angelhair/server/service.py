@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from angelhair.batching.batching import AckOutcome, Batching
 from angelhair.clock import Clock
@@ -78,6 +80,8 @@ class Service:
         self.polling = Polling(self.batching.receive, self.engine.due_in_ms)
         self.workers = Workers(self.engine, ACCOUNT)
         self.topics = TopicsAtWork(self.batching, self.polling, self.put)
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        """Of those who change a queue, as long as there are any."""
 
     def start(self) -> None:
         self.workers.discover()
@@ -99,14 +103,20 @@ class Service:
         return made
 
     async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
-        changed = await self.engine.change_queue(account, name, changes)
+        async with self._turn(account, name):
+            changed = await self.engine.change_queue(account, name, changes)
         self.workers.wake(name, account)
         return changed
 
     async def rewrite_queue(self, account: str, name: str, rewrite: Rewrite) -> Queue:
-        changed = await self.engine.rewrite_queue(account, name, rewrite)
+        async with self._turn(account, name):
+            changed = await self.engine.rewrite_queue(account, name, rewrite)
         self.workers.wake(name, account)
         return changed
+
+    def _turn(self, account: str, name: str) -> asyncio.Lock:
+        """The engine gives up after some rounds in which somebody else was faster; one server's own need not race."""
+        return self._turns.setdefault((account, name), asyncio.Lock())
 
     async def delete_queue(self, account: str, name: str) -> None:
         await self.engine.delete_queue(account, name)

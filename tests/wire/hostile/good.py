@@ -49,11 +49,11 @@ REQUESTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("ChangeMessageVisibilityBatch", {
         "QueueUrl": FIFO_URL, "Entries": [{"Id": "a", "ReceiptHandle": RECEIPT, "VisibilityTimeout": 9}]}),
     ("PurgeQueue", {"QueueUrl": SCRATCH}),
-    ("TagQueue", {"QueueUrl": URL, "Tags": {"a": "b"}}),
-    ("UntagQueue", {"QueueUrl": URL, "TagKeys": ["a"]}),
+    ("TagQueue", {"QueueUrl": LETTERS, "Tags": {"a": "b"}}),
+    ("UntagQueue", {"QueueUrl": LETTERS, "TagKeys": ["a"]}),
     ("ListQueueTags", {"QueueUrl": URL}),
-    ("AddPermission", {"QueueUrl": URL, "Label": "l", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}),
-    ("RemovePermission", {"QueueUrl": URL, "Label": "l"}),
+    ("AddPermission", {"QueueUrl": FIFO_URL, "Label": "l", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}),
+    ("RemovePermission", {"QueueUrl": FIFO_URL, "Label": "l"}),
     ("ListDeadLetterSourceQueues", {"QueueUrl": LETTERS, "MaxResults": 5}),
     ("StartMessageMoveTask", {"SourceArn": ARN, "MaxNumberOfMessagesPerSecond": 5}),
     ("ListMessageMoveTasks", {"SourceArn": ARN, "MaxResults": 1}),
@@ -81,5 +81,4 @@ REST: tuple[tuple[str, str, dict[str, str], Any], ...] = (
     ("GET", "/queues/orders/buckets", {"lane": "0", "from": "0", "count": "3"}, None),
     ("POST", "/queues/orders/repair", {}, {"lane": 0, "bucket": 0}),
     ("GET", "/openapi.json", {}, None),
-    ("GET", "/metrics", {}, None),
 )
