@@ -14,7 +14,7 @@ import pytest
 from tests.aws.celery_app.running import APPLICATION, environment, mark_and_kill, workers
 from tests.wire.server import RunningServer
 
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 240
 TASKS = 2_000
 WORKERS = 4
 

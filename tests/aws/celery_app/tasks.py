@@ -20,7 +20,7 @@ app.conf.update(
     },
     task_acks_late=True,
     task_reject_on_worker_lost=True,
-    worker_prefetch_multiplier=4,
+    worker_prefetch_multiplier=10,
     broker_connection_retry_on_startup=True,
     worker_enable_remote_control=False,
     result_expires=None,
@@ -50,7 +50,7 @@ def when() -> float:
     return time.time()
 
 
-@app.task
+@app.task(ignore_result=True)
 def mark(folder: str, number: int) -> None:
     """Leaves a file behind: what was done, whoever asks."""
     Path(folder, str(number)).touch()
