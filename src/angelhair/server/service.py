@@ -115,7 +115,7 @@ class Service:
         return changed
 
     def _turn(self, account: str, name: str) -> asyncio.Lock:
-        """The engine gives up after some rounds in which somebody else was faster; one server's own need not race."""
+        """The engine gives up after some rounds in which others were faster; those of one server need not race."""
         return self._turns.setdefault((account, name), asyncio.Lock())
 
     async def delete_queue(self, account: str, name: str) -> None:
