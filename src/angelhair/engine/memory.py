@@ -229,7 +229,9 @@ class Memory:
         return [*first, *then]
 
     def worker(self, lane: Lane) -> Worker:
-        worker = self.workers.setdefault((lane.incarnation, lane.number), Worker.of(lane))
+        worker = self.workers.get((lane.incarnation, lane.number))
+        if worker is None:
+            worker = self.workers[lane.incarnation, lane.number] = Worker.of(lane)
         assert isinstance(worker, Worker)
         return worker
 

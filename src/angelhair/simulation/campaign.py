@@ -61,6 +61,8 @@ def _begin() -> None:
     """In each worker. Ctrl-C reaches the whole group of processes; only the parent answers it, by ending the pool."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
+    # What is there before the first seed stays: it need not be looked through after every one.
+    gc.freeze()
 
 
 def play(

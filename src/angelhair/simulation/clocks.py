@@ -52,8 +52,13 @@ class SimulatedClock:
         return self._monotonic_base_us + elapsed_us + elapsed_us * self.drift_ppm // PARTS_PER_MILLION
 
     def now(self) -> Moment:
+        # Both clocks at once, without asking each of them: nothing in a world is called more often.
+        machine_us = self._scheduler.now_us if self._suspended_since_us is None else self._suspended_since_us
+        elapsed_us = machine_us - self._suspended_us
+        monotonic_us = self._monotonic_base_us + elapsed_us + elapsed_us * self.drift_ppm // PARTS_PER_MILLION
         return Moment(
-            self.wall_us() // MICROSECONDS_PER_MILLISECOND, self.monotonic_us() // MICROSECONDS_PER_MILLISECOND
+            (EPOCH_US + machine_us + self.skew_us) // MICROSECONDS_PER_MILLISECOND,
+            monotonic_us // MICROSECONDS_PER_MILLISECOND,
         )
 
     def until_monotonic_us(self, monotonic_us: int) -> int:

@@ -9,6 +9,7 @@ from angelhair.engine.catalog import load
 from angelhair.engine.marks import Marks
 from angelhair.engine.schema import GROUPS
 from angelhair.engine.store import Change
+from angelhair.simulation.cluster import Cluster
 from angelhair.simulation.inspection import AckWitness, Inspector, content_of, first_word
 
 RISING = ("next_id", "repair", "floor", "dropped", "purged", "epoch", "epoch_dropped")
@@ -41,20 +42,32 @@ WINDOW_MS = 60_000
 
 
 class FifoWitness(AckWitness):
+    def __init__(self, cluster: Cluster, bucket_sizes: tuple[int, ...] = ()) -> None:
+        super().__init__(cluster, bucket_sizes)
+        self._seen: set[tuple[str, int, int, int]] = set()
+        """Acks whose messages are known. A group's row says them again with every change of the group."""
+
     def _see(self, change: Change) -> None:
         if change.partition.table is not GROUPS:
             return
-        incarnation, lane, _ = change.partition.key.split(".")
+        incarnation, lane_text, _ = change.partition.key.split(".")
+        lane = int(lane_text)
         for row in change.rows:
             acked = (row.values or {}).get("acked")
             for number, delivery in json.loads(acked) if isinstance(acked, str) else ():
-                self._contents.add(content_of(receipts.encode(incarnation, b"", int(lane), number, delivery)))
-                self._name(incarnation, int(lane), number)
+                ack = (incarnation, lane, number, delivery)
+                if ack not in self._seen:
+                    self._contents.add(content_of(receipts.encode(incarnation, b"", lane, number, delivery)))
+                    if self._name(incarnation, lane, number):
+                        self._seen.add(ack)
 
-    def _name(self, incarnation: str, lane: int, number: int) -> None:
-        """Which message it was: the two queues cut their logs differently."""
+    def _name(self, incarnation: str, lane: int, number: int) -> bool:
+        """Which message it was, if that can be said: the two queues cut their logs differently."""
+        named = False
         for size in self.bucket_sizes:
             log = self._cluster.state(places.log(incarnation, lane, number // size))
             for found in self._cluster.read(log, number, number, None, 1):
                 self.acked.add(first_word(found.values["body"]))
+                named = True
+        return named
 
