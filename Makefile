@@ -90,7 +90,7 @@ need-maven:
 	  echo "a real Cassandra is fetched by Maven, as 'mvn' on the path" >&2; exit 1; }
 
 need-node:
-	@node -e 'process.exit(parseInt(process.versions.node) < 20)' && command -v npm >/dev/null || { \
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && command -v npm >/dev/null || { \
 	  echo "the test of the SDK for JavaScript needs Node 20 or newer, as 'node' and 'npm' on the path" >&2; exit 1; }
 
 # --- checks and tests -----------------------------------------------------------------------------------------------
