@@ -47,7 +47,9 @@ class Audit:
         )
 
     def administered(self, request: Request, action: str, outcome: str) -> None:
-        """`outcome`: `DONE`, or the code of what was answered instead."""
+        """`outcome`: `DONE`, or the code of what was answered instead. Without keys nobody could say who it was."""
+        if request.key is None:
+            return
         _audit.info(
             "%s: %s", action, outcome,
             extra={"event": "administered", "outcome": outcome, "key": request.key} | _about(request, action),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
-import logging
 import os
 import signal
 import socket
@@ -20,7 +19,7 @@ from angelhair.engine.store import Store
 from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
 from angelhair.server.audit import Audit
-from angelhair.server.configuration import SettingsRefused, loopback_warning, serving_problem
+from angelhair.server.configuration import SettingsRefused, serving_problem
 from angelhair.server.gate import Gate
 from angelhair.server.http import HttpServer
 from angelhair.server.keyring import Keyring
@@ -34,8 +33,6 @@ from angelhair.server.sqs.door import SqsDoor
 from angelhair.server.sts.door import StsDoor
 from angelhair.server.tls import tls_context
 from angelhair.settings import Settings
-
-_log = logging.getLogger(__name__)
 
 OpenStore = Callable[[], Awaitable[Store]]
 
@@ -102,9 +99,6 @@ async def serve(
         if problem is not None and not keyring.enforced:
             # Looked at before; the last key may have gone since.
             raise SettingsRefused([problem])
-        warning = loopback_warning(settings)
-        if warning is not None and not keyring.enforced:
-            _log.warning("%s", warning)
         keyring.start()
         service.start()
         sqs.start()

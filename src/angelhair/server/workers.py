@@ -43,7 +43,7 @@ class Workers:
             queue = (account or self._account, name)
             if queue not in self._queues:
                 self._queues[queue] = _Pace()
-                self._spawn(self._work(queue), f"worker of {'/'.join(queue)}")
+                self._spawn(self._work(queue), f"worker of {name}")
         if not any(task.get_name() == "gravedigger" for task in self._tasks):
             self._spawn(self._bury(), "gravedigger")
 

@@ -19,12 +19,15 @@ def request(authorization: str = "", query: str = "") -> Request:
 def test_refusals_beyond_a_bound_are_counted(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(limits, "AUDIT_REFUSALS", 3)
-    audit = Audit()
+    audit, signed = Audit(), request()
+    signed.key = "AHKI1"
     for _ in range(10):
         audit.refused(request(), "SendMessage", "AccessDenied")
-        audit.administered(request(), "CreateQueue", "done")
+        audit.administered(signed, "CreateQueue", "done")
+        audit.administered(request(), "DeleteQueue", "done")
     assert [record.getMessage() for record in caplog.records].count("refused SendMessage: AccessDenied") == 3
     assert [record.getMessage() for record in caplog.records].count("CreateQueue: done") == 10
+    assert "DeleteQueue" not in caplog.text, "where nobody signs, nobody can be named"
     caplog.clear()
     monkeypatch.setattr(limits, "AUDIT_SECONDS", 0)
     audit.refused(request(), "SendMessage", "AccessDenied")

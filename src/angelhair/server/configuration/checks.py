@@ -40,10 +40,3 @@ def open_warning(settings: Settings) -> str | None:
         f"OPEN: no access keys, and {settings.host} is not the loopback address: "
         "EVERYBODY WHO CAN REACH THIS PORT MAY READ, WRITE AND DELETE EVERYTHING"
     )
-
-
-def loopback_warning(settings: Settings) -> str | None:
-    """The same for this machine only, which is how one develops."""
-    if not is_loopback(settings.host):
-        return None
-    return "FOR DEVELOPMENT: no access keys, so any signature passes, and everybody on this machine may do everything"
