@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
+from random import Random
+
 import httpx
 import pytest
 from botocore.auth import SigV4Auth
@@ -87,3 +90,28 @@ def test_the_python_client_shows_its_key(
         client.delete_queue(name)
     with Client(server.url, key_id=shop.id, secret="wrong") as client, pytest.raises(NotAllowed, match="invalid"):
         client.put(name, "hello")
+
+
+def test_whatever_is_shown_in_place_of_a_key_is_refused_in_its_form(server: Keyed, shop: Key) -> None:
+    """Hostile words to all doors: refused by the client's own fault, never by an error of ours."""
+    dice = Random(20_261_116)
+    host, port = server.url.removeprefix("http://").split(":")
+    line = http.client.HTTPConnection(host, int(port), timeout=60)
+    scope = f"Credential={shop.id}/20261116/us-east-1/sqs/aws4_request"
+    beginnings = ["", "Basic ", "basic ", "Bearer ", "AWS4-HMAC-SHA256 ", f"AWS4-HMAC-SHA256 {scope}, ", "Digest "]
+    letters = "=/,;:+ \t%AHKIaz09~é\xff" + "\x80"
+    targets = ("/", "/queues", "/queues/a/message", f"/{shop.account}/a", "/?Action=ListQueues&Version=2012-11-05",
+               "/?Action=GetCallerIdentity&Version=2011-06-15", "/queues/..", "/queues/%2e%2e/message")
+    for _ in range(400):
+        shown = dice.choice(beginnings) + "".join(dice.choices(letters, k=dice.randrange(60)))
+        target, method = dice.choice(targets[1:]), dice.choice(("GET", "POST", "PUT", "DELETE"))
+        headers = {"Authorization": shown.encode("latin-1")}
+        if dice.random() < 0.3:
+            target, method = "/", "POST"
+            headers["X-Amz-Target"] = b"AmazonSQS." + dice.choice((b"ListQueues", b"SendMessage", b"x", b""))
+        line.request(method, target, b"{}", headers)  # type: ignore[arg-type]
+        answer = line.getresponse()
+        said = answer.read()
+        assert 400 <= answer.status < 500, (method, target, shown, said)
+        assert b"Traceback" not in said and shop.secret.encode() not in said
+    line.close()
