@@ -97,8 +97,8 @@ class Fanout:
         works = self._works(account, found)
         stopped: set[str | None] = set()
         for portion in _portions(works):
-            # What another server may have received by now is that one's; so is what follows in a fifo group.
-            late = self._engine.clock.now().monotonic_ms - began_ms >= limits.OUTBOX_VISIBILITY_MS
+            # Who slept for so long leaves it to others: the keys that they put it under may soon be forgotten.
+            late = self._engine.clock.now().monotonic_ms - began_ms >= limits.FANOUT_LATE_MS
             mine = [] if late else [work for work in portion if work.delivery.group not in stopped]
             await self._spread(mine)
             await self._settle(account, outbox, mine)

@@ -45,6 +45,10 @@ FANOUT_LOOK_MOST_SECONDS = 5.0
 """How often an outbox is looked at for what servers that died left, and those who could not write; ever less often
 while nothing is found. What is published on this server needs no looking."""
 
+FANOUT_LATE_MS = 120_000
+"""How long after it was received a publication may still be put: much longer than others wait with it, and much shorter
+than queues remember keys."""
+
 FANOUT_PAUSE_MS = 1_000
 FANOUT_PAUSE_MAXIMUM_MS = 60_000
 """How long a publication waits for a queue that could not be written to: doubled each time, up to a minute."""
