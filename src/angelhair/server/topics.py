@@ -211,7 +211,8 @@ class _Outbox:
             idle = not self._working
             if idle:
                 self.hurry()
-            pause_seconds = min(2 * pause_seconds, limits.FANOUT_LOOK_MOST_SECONDS) if idle else pause_seconds
+            slower = min(2 * pause_seconds, limits.FANOUT_LOOK_MOST_SECONDS)
+            pause_seconds = slower if idle else limits.FANOUT_LOOK_SECONDS
 
 
 def _spawned(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

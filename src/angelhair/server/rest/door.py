@@ -18,6 +18,7 @@ SERVICES = frozenset({"angelhair"})
 """What a signature has to be for."""
 
 OF_QUEUES = "/queues/"
+OF_TOPICS = "/topics/"
 
 
 class RestDoor:
@@ -61,7 +62,9 @@ class RestDoor:
         if caller.key is None:
             return
         name = arguments[0] if arguments else None
-        self._gate.check_key(caller, request, action, [name])
+        # A topic's routes have the queue that is subscribed behind the topic; a queue's, no other name.
+        names = arguments if route.template.startswith(OF_TOPICS) and arguments else [name]
+        self._gate.check_key(caller, request, action, names)
         if name is None or not route.template.startswith(OF_QUEUES):
             return
         try:

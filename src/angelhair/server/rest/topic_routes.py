@@ -25,6 +25,7 @@ VERBS = (
         "GET", "/topics", topics.list_topics, "list_topics", "Topics", "List topics",
         {200: Answer("Names, in order.", TopicList, TopicList(["news"], None))},
         query=tuple(topics.LIST.values()), refusals=READING,
+        action="ListTopics",
     ),
     Route(
         "PUT", "/topics/{topic}", topics.make_topic, "make_topic", "Topics", "Make a topic",
@@ -35,16 +36,19 @@ VERBS = (
         path=(TOPIC,),
         body=RequestBody("The settings; an empty body takes the defaults.", NewTopic, NewTopic("standard"), False),
         refusals=(*WITH_JSON, "topic_exists", *WRITING), curl="-X PUT",
+        action="CreateTopic",
     ),
     Route(
         "GET", "/topics/{topic}", topics.show_topic, "show_topic", "Topics", "Show a topic and who is subscribed",
         {200: Answer("Its settings and subscribers.", TopicShown, _SHOWN)},
         path=(TOPIC,), refusals=(*OF_A_TOPIC, *READING),
+        action="GetTopicAttributes",
     ),
     Route(
         "DELETE", "/topics/{topic}", topics.delete_topic, "delete_topic", "Topics", "Delete a topic",
         {204: DONE}, description="What was published before still reaches those who were subscribed.",
         path=(TOPIC,), refusals=(*OF_A_TOPIC, *WRITING), curl="-X DELETE",
+        action="DeleteTopic",
     ),
     Route(
         "PUT", "/topics/{topic}/queues/{queue}", topics.subscribe, "subscribe_queue", "Topics", "Subscribe a queue",
@@ -53,12 +57,14 @@ VERBS = (
             200: Answer("It was subscribed before.", Subscribed, _SUBSCRIBED),
         },
         path=(TOPIC, QUEUE), refusals=(*OF_A_TOPIC, *OF_A_QUEUE, *WRITING), curl="-X PUT",
+        action="Subscribe",
     ),
     Route(
         "DELETE", "/topics/{topic}/queues/{queue}", topics.unsubscribe, "unsubscribe_queue", "Topics",
         "End a queue's subscription",
         {204: DONE}, description="What was published before still reaches the queue.",
         path=(TOPIC, QUEUE), refusals=(*OF_A_TOPIC, "subscription_not_found", *WRITING), curl="-X DELETE",
+        action="Unsubscribe",
     ),
     Route(
         "PUT", "/topics/{topic}/message", topics.publish, "publish_message", "Topics", "Publish a message",
@@ -67,5 +73,6 @@ VERBS = (
         path=(TOPIC,), query=tuple(topics.PARAMETERS.values()),
         body=RequestBody("Anything, or nothing; up to 4 MiB.", None, "hello", False),
         refusals=(*OF_A_TOPIC, *WRITING), curl="-X PUT -d 'hello'",
+        action="Publish",
     ),
 )

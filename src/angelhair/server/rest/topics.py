@@ -27,7 +27,6 @@ from angelhair.server.rest.decoding import decode_object
 from angelhair.server.rest.queues import NO_CONTENT, NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
-from angelhair.settings import ACCOUNT
 
 LIST = query.parameters(
     query.part_of_name("prefix", "Only names that begin with this.", "ne", limits.TOPIC_NAME_LENGTH),
@@ -51,7 +50,7 @@ _new_decoder = msgspec.json.Decoder(topic_shapes.NewTopic)
 async def list_topics(service: Service, request: Request) -> Response:
     given = query.read(request.query, LIST)
     names, more = await service.topics.verbs.list(
-        ACCOUNT, given.get("prefix", ""), given.get("after"), given.get("limit", limits.LIST_TOPICS)
+        request.account, given.get("prefix", ""), given.get("after"), given.get("limit", limits.LIST_TOPICS)
     )
     return json_response(200, topic_shapes.TopicList(names, names[-1] if more else None), NO_STORE)
 
@@ -60,38 +59,38 @@ async def make_topic(service: Service, request: Request, topic: str) -> Response
     query.read(request.query, query.NONE)
     wanted = decode_object(request, _new_decoder) if request.body else topic_shapes.NewTopic()
     given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
-    made, is_new = await service.topics.verbs.create(ACCOUNT, topic, TopicSettings(**given))
+    made, is_new = await service.topics.verbs.create(request.account, topic, TopicSettings(**given))
     return json_response(201 if is_new else 200, topic_shapes.TopicSaid(**_fields(made)))
 
 
 async def show_topic(service: Service, request: Request, topic: str) -> Response:
     query.read(request.query, query.NONE)
-    found, (_, subscriptions) = await service.topics.verbs.read(ACCOUNT, topic)
+    found, (_, subscriptions) = await service.topics.verbs.read(request.account, topic)
     endpoints = [queue_of(one.endpoint) for one in subscriptions if one.protocol == QUEUE]
-    queues = sorted(name for account, name in endpoints if account == ACCOUNT)
+    queues = sorted(name for account, name in endpoints if account == request.account)
     shown = topic_shapes.TopicShown(**_fields(found), queues=queues, others=len(subscriptions) - len(queues))
     return json_response(200, shown, NO_STORE)
 
 
 async def delete_topic(service: Service, request: Request, topic: str) -> Response:
     query.read(request.query, query.NONE)
-    await service.topics.verbs.delete(ACCOUNT, topic)
+    await service.topics.verbs.delete(request.account, topic)
     return NO_CONTENT
 
 
 async def subscribe(service: Service, request: Request, topic: str, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    wanted = NewSubscription(QUEUE, queue_endpoint(ACCOUNT, validate_name("queue", queue)))
-    _, is_new = await service.topics.subscribe(ACCOUNT, topic, wanted)
+    wanted = NewSubscription(QUEUE, queue_endpoint(request.account, validate_name("queue", queue)))
+    _, is_new = await service.topics.subscribe(request.account, topic, wanted)
     return json_response(201 if is_new else 200, topic_shapes.Subscribed(topic, queue))
 
 
 async def unsubscribe(service: Service, request: Request, topic: str, queue: str) -> Response:
     query.read(request.query, query.NONE)
-    endpoint = queue_endpoint(ACCOUNT, validate_name("queue", queue))
-    verbs = service.topics.verbs
-    for one in await verbs.subscriptions(ACCOUNT, topic):
-        if (one.protocol, one.endpoint) == (QUEUE, endpoint) and await verbs.unsubscribe(ACCOUNT, topic, one.id):
+    account, verbs = request.account, service.topics.verbs
+    endpoint = queue_endpoint(account, validate_name("queue", queue))
+    for one in await verbs.subscriptions(account, topic):
+        if (one.protocol, one.endpoint) == (QUEUE, endpoint) and await verbs.unsubscribe(account, topic, one.id):
             return NO_CONTENT
     raise SubscriptionNotFound(topic, queue)
 
@@ -100,7 +99,7 @@ async def publish(service: Service, request: Request, topic: str) -> Response:
     given = query.read(request.query, PARAMETERS)
     body = check_size(request.body, most=limits.PUBLICATION_BYTES)
     publication = Publication(body, content_type_of(request), given.get("group"), given.get("key"))
-    (outcome,) = await service.topics.publish(ACCOUNT, topic, [publication])
+    (outcome,) = await service.topics.publish(request.account, topic, [publication])
     if not isinstance(outcome, Published):
         raise outcome
     return json_response(201, topic_shapes.Published(outcome.id, topic))

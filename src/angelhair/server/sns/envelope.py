@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from msgspec.structs import replace
 
 from angelhair import limits
-from angelhair.engine.topics.values import Posting, Rendered, Target
+from angelhair.engine.topics.values import Posting, Rendered, Target, as_published
 from angelhair.model import FIFO
 from angelhair.server.aws.carried import Carried, as_uuid, decode, encode, sequence_number
 from angelhair.server.sns.addresses import subscription_arn, topic_arn
@@ -46,6 +46,9 @@ class Envelopes:
 
     def render(self, posting: Posting, target: Target) -> Rendered:
         """For a queue. Raises `NotReady` on a server that has not read the signing key yet: it is tried again then."""
+        if target.raw and not posting.notes:
+            # Published through another door: byte for byte, with what that one keeps of it.
+            return as_published(posting, target)
         carried = Carried() if posting.attributes is None else decode(posting.attributes)
         dedup = posting.key if posting.kind == FIFO else None
         if target.raw:
