@@ -1,4 +1,4 @@
-"""docs/rest.md, line by line: every call in it is made, in order, and answered as it says."""
+"""docs/rest.md and docs/topics.md, line by line: every call in them is made, in order, and answered as they say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.routes import ROUTES
 from tests.wire.server import running_server
 
-GUIDE = Path(__file__).parents[3] / "docs" / "rest.md"
+DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = DOCS / "rest.md"
 ADDRESS = "http://127.0.0.1:9324"
 
 CALL = re.compile(
@@ -23,7 +24,7 @@ CALL = re.compile(
 
 def calls() -> list[tuple[str, str, int, str]]:
     """The call, the command that takes a receipt out of its answer if there is one, the status, the answer."""
-    found = CALL.findall(GUIDE.read_text())
+    found = CALL.findall(GUIDE.read_text() + (DOCS / "topics.md").read_text())
     return [(line, taking, int(status), answer or "") for line, taking, status, answer in found]
 
 
