@@ -153,10 +153,6 @@ class QueueSettings:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(name, f"must be true or false, not {getattr(self, name)!r}")
         validate_whole("priorities", self.priorities, 1, limits.PRIORITIES_MAXIMUM)
-        if self.lanes * self.priorities > limits.LANES_MAXIMUM:
-            raise InvalidRequest(
-                "priorities", f"each has {self.lanes} lanes of its own, and a queue may have {limits.LANES_MAXIMUM}"
-            )
         if self.kind not in (BUCKETED, FIFO):
             raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there are 'bucketed' and 'fifo'")
         if self.dedup_scope not in (BY_QUEUE, BY_GROUP):

@@ -166,7 +166,7 @@ def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> Non
     ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue"),
     ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue"),
     ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue"),
-    ({"Angelhair.Priorities": "10", "Angelhair.Lanes": "7"}, "InvalidParameterValue"),
+    ({"Angelhair.Lanes": "65"}, "InvalidAttributeValue"),
     ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue"),
     ({"Angelhair.Limits": "none"}, "InvalidAttributeValue"),
     ({"Angelhair.Colour": "blue"}, "InvalidAttributeName"),

@@ -184,11 +184,17 @@ async def test_r11_several_servers_serve_every_rank(world: World) -> None:
 def test_what_settings_allow() -> None:
     from angelhair.model import QueueSettings
 
-    QueueSettings(priorities=limits.PRIORITIES_MAXIMUM, lanes=6).validated()
-    for wrong in ({"priorities": 0}, {"priorities": 11}, {"priorities": 4, "lanes": 17}, {"fair": 1},
-                  {"kind": "fifo", "priorities": 2}):
+    QueueSettings(priorities=limits.PRIORITIES_MAXIMUM, lanes=limits.LANES_MAXIMUM).validated()
+    for wrong in ({"priorities": 0}, {"priorities": 11}, {"fair": 1}, {"kind": "fifo", "priorities": 2}):
         with pytest.raises(InvalidRequest):
             QueueSettings(**wrong).validated()  # type: ignore[arg-type]
+
+
+async def test_r11_priorities_share_the_lanes_that_a_queue_may_have(world: World) -> None:
+    server = world.server()
+    await server.create("orders", priorities=10, lanes=64)
+    queue = await world.queue("orders")
+    assert Counter(queue.rank_of(lane) for lane in queue.open_lanes) == {Rank(level): 6 for level in range(10)}
 
 
 # --- noisy tenants ----------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from angelhair import limits
 from angelhair.model import QueueSettings
 
 
@@ -34,10 +35,11 @@ def differing(
 
     Lanes for noisy tenants are not made before there is one, which is what `added` says, and then stay.
     """
-    wanted = {Rank(priority): settings.lanes for priority in range(settings.priorities)}
+    lanes = min(settings.lanes, limits.LANES_MAXIMUM // settings.priorities)
+    wanted = {Rank(priority): lanes for priority in range(settings.priorities)}
     for rank in (*opened.values(), *(() if added is None else (added,))):
         if rank.noisy and settings.fair and rank.priority < settings.priorities:
-            wanted[rank] = settings.lanes
+            wanted[rank] = lanes
     surplus = []
     for lane, rank in opened.items():
         if wanted.get(rank, 0):

@@ -34,7 +34,8 @@ BUCKET_SIZE_MAXIMUM = 10_000
 """Messages in a bucket. Repair reads a bucket whole: 10,000 rows are some 60 ms on Cassandra, more would stall it."""
 
 LANES_MAXIMUM = 64
-"""Lanes of a queue. Each costs two small reads when a receive looks for work."""
+"""Lanes of a queue. Each costs two small reads when a receive looks for work. Priorities share them: with ten, each has
+six at most. Lanes for noisy tenants come on top."""
 
 PRIORITIES_MAXIMUM = 10
 """Priorities of a queue: as many as message queues commonly have. Each has lanes of its own."""

@@ -20,7 +20,7 @@ DEFAULTS = {
     "kind": "bucketed", "bucket_size": 1000, "lanes": 1, "visibility_timeout": 30, "repair_timeout": 60, "delay": 0,
     "retention": 345600, "max_deliveries": None, "dead_letter_queue": None, "history": 86400, "archive": False,
     "dedup_window": 300,
-    "dedup_scope": "queue",
+    "dedup_scope": "queue", "priorities": 1, "fair": True,
 }
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -42,7 +42,7 @@ def test_all_settings_are_kept(client: httpx.Client, name: str) -> None:
         "kind": "bucketed", "bucket_size": 7, "lanes": 3, "visibility_timeout": 0.25, "repair_timeout": 0.1,
         "delay": 1.5,
         "retention": None, "max_deliveries": 4, "dead_letter_queue": "somewhere", "history": 0, "archive": True,
-        "dedup_window": 60, "dedup_scope": "group",
+        "dedup_window": 60, "dedup_scope": "group", "priorities": 4, "fair": False,
     }
     assert client.put(f"/queues/{name}", json=settings).json()["settings"] == settings
     assert client.get(f"/queues/{name}").json()["settings"] == settings

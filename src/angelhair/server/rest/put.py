@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 from msgspec import UNSET
 
@@ -44,7 +42,7 @@ PARAMETERS = query.parameters(
         {"type": "string", "minLength": 1, "maxLength": limits.GROUP_LENGTH}, "customer-7",
     ),
     query.whole(
-        "priority", "A higher one is served first; the queue's `priorities` say how many there are.",
+        "priority", "A higher one is served first. One that the queue does not have, by its `priorities`, is its highest.",
         0, limits.PRIORITIES_MAXIMUM - 1, 0,
     ),
 )
@@ -57,7 +55,6 @@ async def put_message(service: Service, request: Request, queue: str) -> Respons
     message = NewMessage(check_size(request.body), content_type_of(request))
     if request.query:
         message = _with_parameters(message, request, service)
-        await _check_priorities(service, request.account, queue, [message])
     (outcome,) = await service.put(request.account, queue, (message,))
     if not isinstance(outcome, MessageId):
         raise outcome
@@ -77,19 +74,10 @@ def _with_parameters(message: NewMessage, request: Request, service: Service) ->
     return message._replace(delay_ms=delay_ms, key=key, group=group, priority=priority)
 
 
-async def _check_priorities(service: Service, account: str, queue: str, messages: Sequence[NewMessage]) -> None:
-    highest = max(message.priority for message in messages)
-    if highest:
-        there_are = (await service.engine.find_queue(account, queue)).settings.priorities
-        if highest >= there_are:
-            raise invalid("priority", f"must be below {there_are}, which is how many priorities the queue has")
-
-
 async def put_messages(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     items = decode(request, _items_decoder)
     messages = [_message(item, index, service) for index, item in enumerate(items)]
-    await _check_priorities(service, request.account, queue, messages)
     outcomes = await service.put(request.account, queue, messages)
     ids = [shapes.PutId(str(outcome)) for outcome in outcomes if isinstance(outcome, MessageId)]
     if len(ids) == len(outcomes):
