@@ -168,3 +168,14 @@ def test_it_goes_on_trying(angelhair: Angelhair, server: RunningServer, client: 
 )
 def test_what_does_not_go_together(angelhair: Angelhair, arguments: list[str], complaint: str) -> None:
     assert angelhair("put", "orders", *arguments, expect=2).err == f"angelhair put: {complaint}\n"
+
+
+def test_group_and_priority(angelhair: Angelhair, client: Client, name: str) -> None:
+    angelhair("queue", "create", name, "priorities=3")
+    angelhair("put", name, "low", "--group", "tenant")
+    angelhair("put", name, "--lines", "--priority", "2", "--quiet", given=b"high\nhigh too\n")
+    found = angelhair("peek", name, "-n", "10", "--json").json["messages"]
+    assert [(message["body"], message.get("priority", 0), message.get("group")) for message in found] == [
+        ("high", 2, None), ("high too", 2, None), ("low", 0, "tenant"),
+    ]
+    assert "--priority" in angelhair("put", name, "x", "--priority", "10", expect=2).err

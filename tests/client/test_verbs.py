@@ -232,3 +232,14 @@ def test_pointers_buckets_and_move_back(client: Any) -> None:
     assert [(bucket.bucket, bucket.state, bucket.messages) for bucket in buckets] == [(0, "open", 2), (1, "open", 1)]
     assert client.buckets("chores", used) == buckets
     assert client.move_back("chores", used, 0) == 0
+
+
+def test_groups_and_priorities(client: Any) -> None:
+    client.create_queue("urgent", priorities=2, fair=True)
+    client.put("urgent", "low", group="tenant")
+    outcomes = client.put_many("urgent", [Draft("high", priority=1, group="other"), "plain"])
+    assert [outcome.error for outcome in outcomes] == [None, None]
+    found = client.receive("urgent", 3)
+    assert [(message.text, message.priority, message.group) for message in found] == [
+        ("high", 1, "other"), ("low", 0, "tenant"), ("plain", 0, None),
+    ]

@@ -258,3 +258,32 @@ def test_a_request_that_nobody_should_read(server: RunningServer) -> None:
     length = limits.HTTP_BODY_BYTES + 1
     answer = spoken(server, f"PUT /queues/a/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n".encode())
     refused(answer, 413, "body_too_large")
+
+
+# --- groups and priorities --------------------------------------------------------------------------------------------
+
+
+def test_the_most_urgent_first_and_each_says_how_urgent_it_is(make: Make) -> None:
+    queue = make(priorities=3)
+    path = f"{queue.path}/message"
+    for priority in (0, 2, 1):
+        assert queue.client.put(path, params={"priority": priority}, content=b"%d" % priority).status_code == 201
+    items = [{"body": "batch 1", "priority": 1}, {"body": "batch 9", "priority": 9}, {"body": "batch"}]
+    assert queue.client.put(f"{queue.path}/messages", json=items).status_code == 201
+    seen = queue.client.get(f"{queue.path}/peek/10").json()["messages"]
+    assert [(message["body"], message.get("priority", 0)) for message in seen] == [
+        ("2", 2), ("batch 9", 2), ("1", 1), ("batch 1", 1), ("0", 0), ("batch", 0),
+    ]
+    found = queue.client.get(f"{queue.path}/messages/6").json()["messages"]
+    assert [message.get("priority", 0) for message in found] == [2, 2, 1, 1, 0, 0]
+
+
+def test_the_group_comes_back_beside_the_content_type(make: Make) -> None:
+    queue = make()
+    headers = {"Content-Type": "text/plain"}
+    queue.client.put(f"{queue.path}/message", params={"group": "g 1"}, content=b"a", headers=headers)
+    queue.client.put(f"{queue.path}/messages", json=[{"body": "b", "group": "g 2"}, {"body": "c"}])
+    found = queue.client.get(f"{queue.path}/messages/3").json()["messages"]
+    assert [(message.get("group"), message["content_type"]) for message in found] == [
+        ("g 1", "text/plain"), ("g 2", None), (None, None),
+    ]

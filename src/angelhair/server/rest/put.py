@@ -42,7 +42,7 @@ PARAMETERS = query.parameters(
         {"type": "string", "minLength": 1, "maxLength": limits.GROUP_LENGTH}, "customer-7",
     ),
     query.whole(
-        "priority", "A higher one is served first. One that the queue does not have, by its `priorities`, is its highest.",
+        "priority", "A higher one is served first; one above what the queue's `priorities` allow is its highest.",
         0, limits.PRIORITIES_MAXIMUM - 1, 0,
     ),
 )

@@ -11,7 +11,6 @@ from angelhair.simulation.history import CONFIRMED, Delivered
 from angelhair.simulation.outcome import Outcome
 from angelhair.simulation.variation import Variation
 
-LARGEST_ASK = 10
 SLACK_CALLS = 2
 """Receives that were joined with one whose turn it was, and the first turn itself."""
 
@@ -61,14 +60,16 @@ def _passed_over(outcome: Outcome, variation: Variation) -> list[str]:
                 "which gave something less urgent"
             )
         # Who sends that many may be noisy too.
-        flood = 0 if sent[put.group] >= noisy else _of_the_flood(delivery, while_waiting, groups)
-        if flood > noisy + max(variation.put_sizes) + LARGEST_ASK * turns_of_others:
-            violations.append(f"{put.body}, of a quiet tenant, waited for {flood} messages of the flood")
+        flood = [] if sent[put.group] >= noisy else _of_the_flood(delivery, while_waiting, groups)
+        if sum(flood[turns_of_others:]) > noisy + max(variation.put_sizes):
+            violations.append(f"{put.body}, of a quiet tenant, waited for {sum(flood)} messages of the flood")
     return violations
 
 
-def _of_the_flood(delivery: Delivered, calls: Sequence[Sequence[Delivered]], groups: dict[str, str]) -> int:
-    """Messages of the tenant that floods the queue, no more urgent than this one, that were given before it."""
-    return sum(
-        groups.get(item.body) == FLOOD and item.priority <= delivery.priority for found in calls for item in found
-    )
+def _of_the_flood(delivery: Delivered, calls: Sequence[Sequence[Delivered]], groups: dict[str, str]) -> list[int]:
+    """How many messages of the tenant that floods the queue, no more urgent than this one, each call gave, the most
+    first: those may have been its turn."""
+    counts = [
+        sum(groups.get(item.body) == FLOOD and item.priority <= delivery.priority for item in call) for call in calls
+    ]
+    return sorted(counts, reverse=True)
