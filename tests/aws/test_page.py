@@ -1,4 +1,5 @@
-"""docs/sqs.md: its program runs; its tables have all that the model of SQS has, each row with a test that is there."""
+"""docs/sqs.md and docs/coming-from-sqs.md: their programs run; the tables have all that the model of SQS has, and what goes
+beyond it, each row with a test that is there."""
 
 from __future__ import annotations
 
@@ -9,11 +10,16 @@ import sys
 from pathlib import Path
 
 import botocore.session
+import pytest
 
+from angelhair.server.sqs.checks.attributes import BEYOND
+from angelhair.server.sqs.checks.message_attributes import PRIORITY
+from angelhair.server.sqs.checks.receipts import PEEK
 from tests.wire.server import RunningServer
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "sqs.md").read_text(encoding="utf-8")
+COMING = (ROOT / "docs" / "coming-from-sqs.md").read_text(encoding="utf-8")
 LINK = re.compile(r"\[(test_\w+)\]\(\.\./(tests/[\w/]+\.py)\)")
 MODEL = botocore.session.get_session().get_service_model("sqs")
 
@@ -24,8 +30,8 @@ def rows(title: str) -> dict[str, str]:
     return {found[1]: found[0] for found in re.finditer(r"^\| `(\w+)` \|.*$", table, re.MULTILINE)}
 
 
-def block(kind: str) -> str:
-    (found,) = re.findall(rf"^```{kind}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+def block(page: str, kind: str) -> str:
+    (found,) = re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return str(found)
 
 
@@ -47,9 +53,18 @@ def test_the_tests_that_are_named_are_there() -> None:
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path} has no {name}"
 
 
-def test_the_program_prints_what_the_page_shows(server: RunningServer) -> None:
-    program = block("python").replace("http://127.0.0.1:9324", server.url)
+def test_every_attribute_beyond_the_model_has_a_test() -> None:
+    named = set(re.findall(r"`(Angelhair\.\w+)`", PAGE))
+    assert named == {*BEYOND, PRIORITY, PEEK}
+    for line in PAGE.splitlines():
+        if line.startswith(("| `Angelhair.", "| `SendMessage` with", "| `ReceiveMessage` with")):
+            assert LINK.search(line), line
+
+
+@pytest.mark.parametrize("page", [PAGE, COMING], ids=["sqs", "coming-from-sqs"])
+def test_the_program_prints_what_the_page_shows(server: RunningServer, page: str) -> None:
+    program = block(page, "python").replace("http://127.0.0.1:9324", server.url)
     ran = subprocess.run(
         [sys.executable, "-c", program], env=dict(os.environ), capture_output=True, text=True, check=False
     )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, block("output"), "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, block(page, "output"), "")
