@@ -190,6 +190,23 @@ def test_a_fifo_queue_has_no_priorities(sqs: Any, name: str) -> None:
     queue.delete()
 
 
+def test_the_name_of_a_deleted_queue_rests_if_it_asked_for_that(
+    sqs: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(2):
+        sqs.delete_queue(QueueUrl=sqs.create_queue(QueueName=name)["QueueUrl"])
+    url = sqs.create_queue(QueueName=name, Attributes={"Angelhair.NameRests": "true"})["QueueUrl"]
+    sqs.delete_queue(QueueUrl=url)
+    with pytest.raises(ClientError) as caught:
+        sqs.create_queue(QueueName=name)
+    assert code_of(caught) == "AWS.SimpleQueueService.QueueDeletedRecently"
+    assert "60 seconds" in text_of(caught)
+    other = sqs.create_queue(QueueName=f"{name}-other", Attributes={"Angelhair.NameRests": "true"})["QueueUrl"]
+    monkeypatch.setattr(limits, "AWS_NAME_REST_SECONDS", 0)
+    sqs.delete_queue(QueueUrl=other)
+    sqs.delete_queue(QueueUrl=sqs.create_queue(QueueName=f"{name}-other")["QueueUrl"])
+
+
 # --- looking without receiving ----------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
-"""docs/sqs.md and docs/coming-from-sqs.md: their programs run; the tables have all that the model of SQS has, and what goes
-beyond it, each row with a test that is there."""
+"""docs/sqs.md and docs/coming-from-sqs.md: their programs run; the tables have all that the model of SQS has, and what
+goes beyond it, each row with a test that is there."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from angelhair import limits
 from angelhair.clock import Clock
-from angelhair.engine import accounts, bury, catalog, ledger
+from angelhair.engine import accounts, bury, catalog, ledger, resting
 from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed.inspect import BucketSeen
@@ -99,6 +99,13 @@ class Engine:
         validate_name("name", name)
         self.memory.distrust(account, name)
         await catalog.delete(self.store, account, name, self.clock.now())
+
+    async def let_name_rest(self, account: str, name: str, seconds: int) -> None:
+        """Says that a name is not to be taken for a while, to who asks by `name_rests`; before its queue is deleted."""
+        await resting.let_rest(self.store, account, name, seconds)
+
+    async def name_rests(self, account: str, name: str) -> bool:
+        return await resting.rests(self.store, account, name)
 
     async def list_queues(
         self, account: str, prefix: str = "", after: str | None = None, most: int = limits.LIST_QUEUES

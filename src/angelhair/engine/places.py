@@ -79,6 +79,11 @@ def idempotency_key(incarnation: str, key_hash: str) -> Partition:
     return Partition(KEYS, f"{incarnation}.{key_hash}")
 
 
+def resting_names(account: str) -> Partition:
+    """Among keys, which lapse by themselves too; no incarnation begins like this."""
+    return Partition(KEYS, f"resting.{account}")
+
+
 def ledger(incarnation: str, writer_hash: str) -> Partition:
     return Partition(LEDGER, f"{incarnation}.{writer_hash}")
 

@@ -57,6 +57,9 @@ AWS_LIST_MAXIMUM = 1_000
 AWS_NEXT_TOKEN_LENGTH = 4_096
 """Characters in a page's token. Ours are names of queues, well below; this only keeps the absurd out."""
 
+AWS_NAME_REST_SECONDS = 60
+"""For how long the name of a deleted queue is taken, if the queue asked for that; others are free at once."""
+
 AWS_PURGE_PAUSE_SECONDS = 60
 """Between two purges of one queue."""
 

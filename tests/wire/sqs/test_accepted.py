@@ -133,7 +133,7 @@ def test_a_queue_with_everything(protocol: Protocol) -> None:
         "content_based_deduplication": True, "deduplication_scope": "messageGroup",
         "fifo_throughput_limit": "perMessageGroupId", "kms_master_key_id": "alias/aws/sqs",
         "kms_data_key_reuse_period_seconds": 86_400, "sqs_managed_sse_enabled": False,
-        "kind": "fifo", "limits": "wide", "lanes": UNSET, "priorities": UNSET, "fair": UNSET,
+        "kind": "fifo", "limits": "wide", "lanes": UNSET, "priorities": UNSET, "fair": UNSET, "name_rests": UNSET,
     }
 
 

@@ -95,6 +95,7 @@ class QueueAttributes(Struct):
     priorities: int | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
     limits: str | UnsetType = UNSET
+    name_rests: bool | UnsetType = UNSET
 
 
 class CreateQueue(Struct):

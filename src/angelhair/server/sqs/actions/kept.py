@@ -16,7 +16,7 @@ from angelhair.engine.catalog import Queue
 from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, QueueSettings
 from angelhair.server.gate import POLICY_NOTE
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy
-from angelhair.server.sqs.checks.attributes import KIND, LIMITS, WIDE
+from angelhair.server.sqs.checks.attributes import KIND, LIMITS, NAME_RESTS, WIDE
 from angelhair.server.sqs.checks.policies import parse_redrive_allow_policy
 
 (ATTRIBUTES, POLICY), TAGS, PURGED_AT = POLICY_NOTE, "tags", "purged_at_ms"
@@ -48,6 +48,7 @@ DEFAULTS = {
     "ReceiveMessageWaitTimeSeconds": "0",
     "SqsManagedSseEnabled": "true",
     LIMITS: "sqs",
+    NAME_RESTS: "false",
 }
 DEFAULTS_OF_FIFO = {"FifoQueue": "true", "ContentBasedDeduplication": "false", "FifoThroughputLimit": "perQueue"}
 
@@ -115,7 +116,8 @@ def beyond_sqs(queue: Queue) -> dict[str, str]:
         for name, setting in BEYOND.items()
         if name != KIND and getattr(queue.settings, setting) != getattr(_ORDINARY, setting)
     }
-    return {**values, **({LIMITS: WIDE} if is_wide(queue) else {})}
+    noted = {name: attribute(queue, name) for name in (LIMITS, NAME_RESTS)}
+    return values | {name: text for name, text in noted.items() if text is not None and text != DEFAULTS[name]}
 
 
 def _said(value: object) -> str:
@@ -125,6 +127,11 @@ def _said(value: object) -> str:
 def is_wide(queue: Queue) -> bool:
     """Whether it takes what SQS refuses as too long, too late or too large."""
     return attribute(queue, LIMITS) == WIDE
+
+
+def name_rests(queue: Queue) -> bool:
+    """Whether its name is to rest for a while when it is deleted, as at Amazon."""
+    return (attribute(queue, NAME_RESTS) or "").lower() == "true"
 
 
 def redrive_policy(queue: Queue, arn_of: Callable[[str], str]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from angelhair import limits
@@ -16,7 +17,12 @@ from angelhair.server.sqs.actions.attributes import check_dead_letters
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import CreateQueue, QueueAttributes
 from angelhair.server.sqs.checks.common import invalid_next_token
-from angelhair.server.sqs.errors import PurgeQueueInProgress, QueueDoesNotExist, QueueNameExists
+from angelhair.server.sqs.errors import (
+    PurgeQueueInProgress,
+    QueueDeletedRecently,
+    QueueDoesNotExist,
+    QueueNameExists,
+)
 from angelhair.server.sqs.inputs import (
     DeleteQueueRequest,
     GetQueueUrlRequest,
@@ -40,6 +46,8 @@ async def create_queue(call: Call, wanted: CreateQueue) -> CreateQueueResult:
     try:
         existing = await call.service.engine.find_queue(call.account, name)
     except QueueNotFound:
+        if await call.service.engine.name_rests(call.account, name):
+            raise QueueDeletedRecently from None
         await check_dead_letters(call, name, attributes)
         notes = kept.noted({kept.TAGS: wanted.tags} if wanted.tags else {}, attributes)
         settings = QueueSettings(**{**_kind(attributes), **kept.changes_of(attributes)})
@@ -70,6 +78,11 @@ def _check_same(call: Call, queue: Queue, attributes: QueueAttributes) -> None:
 
 async def delete_queue(call: Call, wanted: DeleteQueueRequest) -> Nothing:
     name = call.place(wanted.queue_url).name
+    engine = call.service.engine
+    # One that somebody began to delete is not found, and deleted all the same.
+    with suppress(QueueNotFound):
+        if kept.name_rests(await engine.find_queue(call.account, name)):
+            await engine.let_name_rest(call.account, name, limits.AWS_NAME_REST_SECONDS)
     try:
         await call.service.delete_queue(call.account, name)
     except QueueNotFound:

@@ -97,6 +97,7 @@ SETTABLE = {
 }
 
 KIND, LIMITS, WIDE = "Angelhair.Kind", "Angelhair.Limits", "wide"
+NAME_RESTS = "Angelhair.NameRests"
 
 BEYOND = {
     KIND: Settable("kind", _choice(BUCKETED, FIFO)),
@@ -104,6 +105,7 @@ BEYOND = {
     "Angelhair.Priorities": Settable("priorities", _whole(1, limits.PRIORITIES_MAXIMUM)),
     "Angelhair.Fair": Settable("fair", _truth),
     LIMITS: Settable("limits", _choice("sqs", WIDE)),
+    NAME_RESTS: Settable("name_rests", _truth),
 }
 """What SQS does not have. Clients pass it on as it is."""
 
