@@ -62,10 +62,11 @@ class Queue:
 
     def nearest(self, rank: Rank) -> Rank:
         """That of the queue: who asks for a priority that it does not have gets its highest."""
-        return rank._replace(priority=min(rank.priority, self.settings.priorities - 1))
+        highest = self.settings.priorities - 1
+        return rank if rank.priority <= highest else rank._replace(priority=highest)
 
     def open_lanes_of(self, rank: Rank) -> list[int]:
-        return [lane for lane in self.open_lanes if self.rank_of(lane) == rank]
+        return [lane for lane in self.open_lanes if self.ranks.get(lane, PLAIN) == rank]
 
 
 class Rewritten(NamedTuple):

@@ -193,6 +193,8 @@ class Memory:
     def lanes_for_receive(self, queue: Queue, now: Moment) -> list[Lane]:
         """All lanes, sealed ones too, rank by rank."""
         lanes = queue.read_lanes
+        if not queue.ranks:
+            return self._lanes_of(queue, PLAIN, lanes, now, True)
         found: list[Lane] = []
         for rank in self._ranks_in_turn(queue, lanes):
             found += self._lanes_of(queue, rank, [one for one in lanes if queue.rank_of(one) == rank], now, not found)

@@ -53,7 +53,10 @@ def route(memory: Memory, account: str, name: str, messages: Sequence[NewMessage
     By what is remembered of the queue, however old: whoever takes a lane looks again. Of a queue that this server does
     not know yet, only the priorities count.
     """
-    if not any(message.group is not None or message.priority for message in messages):
+    for message in messages:
+        if message.group is not None or message.priority:
+            break
+    else:
         return None
     queue = memory.remembered(account, name)
     if queue is not None and queue.settings.kind != BUCKETED:
