@@ -24,14 +24,14 @@ class Aws:
             "AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1",
         }
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, service: str = "sqs") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(AWS), "--endpoint-url", self._url, "--output", "json", "sqs", *arguments], env=self._environment,
+            [str(AWS), "--endpoint-url", self._url, "--output", "json", service, *arguments], env=self._environment,
             capture_output=True, text=True, check=False, timeout=120,
         )
 
-    def ask(self, *arguments: str) -> Any:
-        ran = self.run(*arguments)
+    def ask(self, *arguments: str, service: str = "sqs") -> Any:
+        ran = self.run(*arguments, service=service)
         assert ran.returncode == 0, ran.stderr
         return json.loads(ran.stdout) if ran.stdout.strip() else None
 
@@ -50,6 +50,20 @@ def test_a_message_from_one_end_to_the_other(aws: Aws, name: str) -> None:
     assert message["Attributes"]["ApproximateReceiveCount"] == "1"
     assert aws.ask("delete-message", "--queue-url", url, "--receipt-handle", message["ReceiptHandle"]) is None
     assert aws.ask("delete-queue", "--queue-url", url) is None
+
+
+def test_a_publication_reaches_a_queue(aws: Aws, name: str) -> None:
+    url = aws.ask("create-queue", "--queue-name", name)["QueueUrl"]
+    queue = f"arn:aws:sqs:us-east-1:000000000000:{name}"
+    topic = aws.ask("create-topic", "--name", name, service="sns")["TopicArn"]
+    aws.ask(
+        "subscribe", "--topic-arn", topic, "--protocol", "sqs", "--notification-endpoint", queue, "--attributes",
+        "RawMessageDelivery=true", service="sns",
+    )
+    published = aws.ask("publish", "--topic-arn", topic, "--message", "hello", service="sns")
+    assert len(published["MessageId"]) == 36
+    (message,) = aws.ask("receive-message", "--queue-url", url, "--wait-time-seconds", "20")["Messages"]
+    assert message["Body"] == "hello"
 
 
 def test_a_refusal_is_said_in_words(aws: Aws, name: str) -> None:

@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from celery import Celery
+from kombu.transport.SQS import Transport
 
 RESULTS = Path(os.environ["CELERY_TEST_RESULTS"])
+REMOTE_CONTROL = "CELERY_TEST_REMOTE_CONTROL" in os.environ
+
+if REMOTE_CONTROL:
+    # Kombu can broadcast over SNS, and does not say so; Celery does not ask workers what a transport says it cannot.
+    Transport.implements = Transport.implements.extend(exchange_type=frozenset({"direct", "fanout"}))
 
 app = Celery("tests", broker=os.environ["CELERY_TEST_BROKER"], backend=RESULTS.as_uri())
 app.conf.update(
@@ -17,12 +23,13 @@ app.conf.update(
         "region": "us-east-1", "is_secure": False, "wait_time_seconds": 1, "polling_interval": 0.1,
         "visibility_timeout": int(os.environ["CELERY_TEST_VISIBILITY_SECONDS"]),
         "queue_name_prefix": os.environ["CELERY_TEST_PREFIX"],
+        "supports_fanout": REMOTE_CONTROL,
     },
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=10,
     broker_connection_retry_on_startup=True,
-    worker_enable_remote_control=False,
+    worker_enable_remote_control=REMOTE_CONTROL,
     result_expires=None,
 )
 
