@@ -124,7 +124,7 @@ class SnsDoor:
         """The call, if the caller may make it."""
         target = target_of(wanted)
         # Without access keys there is one account, whatever number a client gives it.
-        account = (target.owner if self._gate.enforced else None) or caller.account
+        account = (target.owner if caller.key is not None else None) or caller.account
         region = target.region or caller.region
         call = Call(self._service, request, caller, account, region, self.desk, self._public_url)
         if caller.key is None:
