@@ -157,9 +157,11 @@ lock: need-python ## pins requirements/*.txt with hashes; newest versions with A
 	$(STAGE) "lock: container" scripts/lock requirements/container.txt --extra server --extra cassandra --extra telemetry $(ARGS)
 	$(STAGE) "lock: building" scripts/lock requirements/build.txt --build-deps-for wheel --only-build-deps $(ARGS)
 	$(STAGE) "lock: old SDK" scripts/lock requirements/old-sdk.txt $(ARGS)
-	$(STAGE) "lock: SDK for JavaScript" npm install --prefix tests/aws/node --package-lock-only --silent --ignore-scripts
 	$(STAGE) "lock: dev" scripts/lock requirements/dev.txt --extra dev --extra cassandra --extra server --extra spark \
 	  --extra telemetry --build-deps-for editable $(ARGS)
+ifneq ($(NODE_SDK),)
+	$(STAGE) "lock: SDK for JavaScript" npm install --prefix tests/aws/node --package-lock-only --silent --ignore-scripts
+endif
 
 clean: ## removes the environments and the tools' caches; keeps .cache, and Cassandra's jars in ~/.cache/angelhair
 	rm -rf .venv .serve .old-sdk .node-sdk .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis \
