@@ -157,6 +157,8 @@ class QueueSettings:
             raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there are 'bucketed' and 'fifo'")
         if self.dedup_scope not in (BY_QUEUE, BY_GROUP):
             raise InvalidRequest("dedup_scope", f"must be 'queue' or 'group', not {self.dedup_scope!r}")
+        if self.kind != BUCKETED and self.priorities > 1:
+            raise InvalidRequest("priorities", f"a queue of the kind {self.kind!r} has none")
         if self.kind == FIFO:
             self._validate_fifo()
         return self
@@ -168,8 +170,6 @@ class QueueSettings:
             raise InvalidRequest("dedup_scope", "must be 'group' in a fifo queue with more than one lane")
         if self.archive:
             raise InvalidRequest("archive", "a fifo queue cannot be archived")
-        if self.priorities > 1:
-            raise InvalidRequest("priorities", "a fifo queue has none: its messages keep their order")
 
     @property
     def fixed(self) -> tuple[str, ...]:

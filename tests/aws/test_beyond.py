@@ -156,7 +156,8 @@ def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> Non
     said = {name: value for name, value in mine.attributes().items() if name.startswith("Angelhair.")}
     assert said == {"Angelhair.Lanes": "2", "Angelhair.Priorities": "3", "Angelhair.Fair": "false",
                     "Angelhair.Limits": "wide"}
-    assert mine.sqs.create_queue(QueueName=mine.name, Attributes={"Angelhair.Lanes": "2"})["QueueUrl"] == mine.url
+    same = {"Angelhair.Lanes": "2", "Angelhair.Fair": "False"}
+    assert mine.sqs.create_queue(QueueName=mine.name, Attributes=same)["QueueUrl"] == mine.url
     with pytest.raises(ClientError) as caught:
         mine.sqs.create_queue(QueueName=mine.name, Attributes={"Angelhair.Lanes": "1"})
     assert code_of(caught) == "QueueAlreadyExists"

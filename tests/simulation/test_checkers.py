@@ -3,6 +3,7 @@ other, and a clean history by none."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -10,14 +11,18 @@ import pytest
 
 from angelhair.model import QueueSettings
 from angelhair.simulation.checkers import CHECKERS
+from angelhair.simulation.fair_variation import draw_fair
 from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN, Changed, Cleared, Delivered, History, Put, Settled
 from angelhair.simulation.outcome import Outcome
+from angelhair.simulation.themes import PLAIN
 
 SECOND_US = 1_000_000
 VISIBILITY_MS = 10_000
 SETTINGS = QueueSettings(
     bucket_size=10, visibility_timeout_ms=VISIBILITY_MS, max_deliveries=3, dead_letter_queue="dead", history_ms=0
 )
+TENANTS = replace(draw_fair(random.Random(0), PLAIN, calm=True), settings=SETTINGS, calm=False)
+"""What was played, with tenants: so that every checker looks."""
 
 
 def put(number: int, at_s: float, outcome: str = CONFIRMED, key: str | None = None, delay_ms: int = 0) -> Put:
@@ -78,7 +83,7 @@ def clean() -> History:
 
 
 def outcome_of(history: History) -> Outcome:
-    return Outcome(0, "work", "dead", SETTINGS, history, {}, 0)
+    return Outcome(0, "work", "dead", SETTINGS, history, {}, 0, variation=TENANTS)
 
 
 def speaking(outcome: Outcome) -> list[str]:
@@ -199,6 +204,10 @@ def overtaken(history: History) -> None:
     history.heard.update({("work", "m20"), ("work", "m21")})
 
 
+def delivered_as_more_urgent_than_it_is(history: History) -> None:
+    history.deliveries[0] = replace(history.deliveries[0], priority=1)
+
+
 PLANTED: list[tuple[Callable[[History], None], str]] = [
     (lost, "total_queue"),
     (lost_on_its_way, "total_queue"),
@@ -225,6 +234,7 @@ PLANTED: list[tuple[Callable[[History], None], str]] = [
     (confirmed_and_never_done, "true_acks"),
     (denied_and_done, "true_acks"),
     (overtaken, "group_order"),
+    (delivered_as_more_urgent_than_it_is, "turns"),
 ]
 
 

@@ -72,7 +72,8 @@ def _kind(attributes: QueueAttributes) -> dict[str, Any]:
 def _check_same(call: Call, queue: Queue, attributes: QueueAttributes) -> None:
     for name, text in attributes.texts.items():
         has = kept.redrive_policy(queue, call.arn_of) if name == kept.REDRIVE else kept.attribute(queue, name)
-        if (has or "") != text:
+        # What is a setting of the engine is said in its words: true, where somebody wrote True.
+        if (has or "") != (text.lower() if name in kept.BEYOND else text):
             raise QueueNameExists(name)
 
 
