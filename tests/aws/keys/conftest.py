@@ -15,7 +15,7 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def keyed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    with keyed(tmp_path_factory.mktemp("keyed")) as running:
+    with keyed(tmp_path_factory.mktemp("keyed"), "--access-log") as running:
         yield running
 
 

@@ -85,10 +85,11 @@ class Keyed:
     def rest(self, key: Key | None = None, **options: Any) -> httpx.Client:
         return httpx.Client(base_url=self.url, auth=None if key is None else key.basic, timeout=60, **options)
 
-    def audit(self) -> list[dict[str, Any]]:
-        """Lines of the audit log so far."""
+    def lines(self, logger: str, **wanted: object) -> list[dict[str, Any]]:
+        """What a logger has written so far, of lines in which all of this stands."""
         lines = [json.loads(line) for line in self._lines.read_text().splitlines() if line.startswith("{")]
-        return [line for line in lines if line["logger"] == "angelhair.audit"]
+        wanted["logger"] = logger
+        return [line for line in lines if all(line.get(key) == value for key, value in wanted.items())]
 
 
 @contextmanager

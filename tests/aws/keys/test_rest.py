@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+from pathlib import Path
 from random import Random
 
 import httpx
@@ -11,9 +12,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from angelhair import Client
+from angelhair import Client, limits
 from angelhair.errors import NotAllowed
-from tests.aws.keys.keyed import Key, Keyed
+from tests.aws.keys.keyed import Key, Keyed, keyed
 
 
 def test_rest_takes_a_key_and_its_secret(server: Keyed, shop: Key, partner: Key, name: str) -> None:
@@ -92,8 +93,14 @@ def test_the_python_client_shows_its_key(
         client.put(name, "hello")
 
 
-def test_whatever_is_shown_in_place_of_a_key_is_refused_in_its_form(server: Keyed, shop: Key) -> None:
-    """Hostile words to all doors: refused by the client's own fault, never by an error of ours."""
+def test_whatever_is_shown_in_place_of_a_key_is_refused_in_its_form(tmp_path: Path) -> None:
+    """Hostile words to all doors: refused by the client's own fault, never by an error of ours. They fill no log."""
+    with keyed(tmp_path) as server:
+        _try_hostile_words(server, server.key())
+        assert len(server.lines("angelhair.audit", event="refused")) <= 2 * limits.AUDIT_REFUSALS
+
+
+def _try_hostile_words(server: Keyed, shop: Key) -> None:
     dice = Random(20_261_116)
     host, port = server.url.removeprefix("http://").split(":")
     line = http.client.HTTPConnection(host, int(port), timeout=60)

@@ -18,7 +18,7 @@ from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.operators import OPERATORS
 from angelhair.server.rest.reading import curl
 from angelhair.server.rest.route import Route
-from angelhair.server.rest.routes import ROUTES
+from angelhair.server.rest.routes import ROUTES, VERBS
 
 DESCRIBED = (*ROUTES, *OPERATORS)
 
@@ -49,6 +49,18 @@ def test_every_route_and_every_status(document: dict[str, Any]) -> None:
         refusals = {str(CODES[code].status) for code in route.codes}
         assert set(responses) == {str(status) for status in route.answers} | refusals
         assert not refusals & {str(status) for status in route.answers}
+
+
+def test_what_asks_for_a_key_says_so(document: dict[str, Any]) -> None:
+    """Where there are access keys: every verb of a queue does, what tells of the server itself does not."""
+    assert set(document["components"]["securitySchemes"]) == {"key", "signature"}
+    assert {name for choice in document["security"] for name in choice} == {"key", "signature"}
+    for template, methods in document["paths"].items():
+        for operation in methods.values():
+            is_verb = template.startswith("/queues")
+            assert (operation.get("security") != []) is is_verb
+            assert {"401", "403"}.issubset(operation["responses"]) is is_verb
+    assert all(route.action for route in VERBS), "a route without an action is for keys without limits alone"
 
 
 def test_what_no_operation_declares_is_in_the_description(client: httpx.Client, document: dict[str, Any]) -> None:
