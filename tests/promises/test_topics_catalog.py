@@ -62,8 +62,8 @@ async def test_a_topic_is_changed_by_what_it_is(world: World) -> None:
     for changes in ({"kind": "fifo"}, {"colour": 1}):
         with pytest.raises(InvalidRequest):
             await topics.verbs.rewrite(world.account, NEWS, lambda topic, new=changes: TopicRewritten(new, {}))
+    long = TopicRewritten({}, {"x": "x" * limits.NOTES_BYTES})
     with pytest.raises(InvalidRequest):
-        long = TopicRewritten({}, {"x": "x" * limits.NOTES_BYTES})
         await topics.verbs.rewrite(world.account, NEWS, lambda topic: long)
 
 
