@@ -40,6 +40,8 @@ class Listener(Protocol):
 
     def forget_queue(self, queue: str) -> None: ...
 
+    def publications(self, event: str, count: int) -> None: ...
+
 
 class Silence:
     """For who has nobody to tell."""
@@ -57,6 +59,9 @@ class Silence:
         pass
 
     def forget_queue(self, queue: str) -> None:
+        pass
+
+    def publications(self, event: str, count: int) -> None:
         pass
 
 
@@ -79,7 +84,7 @@ class Service:
         self.batching = Batching(self.engine, AsyncioRuntime())
         self.polling = Polling(self.batching.receive, self.engine.due_in_ms)
         self.workers = Workers(self.engine, ACCOUNT)
-        self.topics = TopicsAtWork(self.batching, self.polling, self.put)
+        self.topics = TopicsAtWork(self.batching, self.polling, self.put, self._listener.publications)
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         """Of those who change a queue, as long as there are any."""
 

@@ -38,9 +38,12 @@ _log = logging.getLogger(__name__)
 
 
 class TopicsAtWork:
-    """To be made inside a running loop. `render` is the SNS door's, which sets it before the start."""
+    """To be made inside a running loop. `render` is the SNS door's, which sets it before the start. `count` hears of
+    what becomes of publications."""
 
-    def __init__(self, batching: Batching, polling: Polling, put: Put) -> None:
+    def __init__(
+        self, batching: Batching, polling: Polling, put: Put, count: Callable[[str, int], None]
+    ) -> None:
         self._batching = batching
         self._polling = polling
         self._put_visible = put
@@ -53,8 +56,8 @@ class TopicsAtWork:
         self._accounts: dict[str, None] = {}
         self._heralds: list[Callable[[str], None]] = []
         self._workers = Workers(batching.engine, hidden_account(ACCOUNT), self._hidden_accounts)
+        self._count = count
         self.spread_total = 0
-        self.dropped_total = 0
 
     def start(self, account: str) -> None:
         """Spreads what this account publishes, here or on a server that did not live to spread it."""
@@ -92,6 +95,7 @@ class TopicsAtWork:
         outcomes = await self._publishing.publish(account, topic, publications)
         confirmed = [outcome for outcome in outcomes if isinstance(outcome, Published)]
         if confirmed:
+            self._count("published", len(confirmed))
             self.start(account)
             # Those of a fifo topic have a place.
             name = OUTBOX if confirmed[0].place is None else FIFO_OUTBOX
@@ -146,15 +150,17 @@ class TopicsAtWork:
 
     def spread(self, account: str, count: int) -> None:
         self.spread_total += count
+        self._count("spread", count)
 
     def dropped(self, posting: Posting, target: Target, why: str) -> None:
-        self.dropped_total += 1
+        self._count("dropped", 1)
         _log.warning("a publication of topic %s is dropped for %s: %s", posting.topic, target.endpoint, why)
 
     def unreadable(self, account: str, why: str) -> None:
         _log.error("a publication of account %s cannot be read, and stays: %s", account, why)
 
     def waits(self, posting: Posting, target: Target, why: str) -> None:
+        self._count("waiting", 1)
         _log.warning("a publication of topic %s waits for %s: %s", posting.topic, target.endpoint, why)
 
 

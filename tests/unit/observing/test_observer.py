@@ -134,3 +134,11 @@ def test_collecting_on_another_thread_while_everything_grows() -> None:
         thread.join()
     assert not wrong
     assert sum(values(observer, "angelhair_http_requests_total").values()) == 20_000
+
+
+def test_publications_are_counted_by_what_became_of_them() -> None:
+    observer = Observer()
+    observer.publications("published", 3)
+    observer.publications("spread", 2)
+    expected = {("published",): 3, ("spread",): 2, ("waiting",): 0, ("dropped",): 0}
+    assert values(observer, "angelhair_publications_total") == expected

@@ -84,6 +84,9 @@ class Observer:
             "angelhair_store_errors", "Items of calls that did not get a clear yes.", ("operation", "kind"),
             *[(verb, kind) for verb in VERBS for kind in kinds])
 
+        self._publications = self._counts(
+            "angelhair_publications", "What became of publications to topics.",
+            ("event",), ("published",), ("spread",), ("waiting",), ("dropped",))
         self._lease_changes = self._counts(
             "angelhair_lease_changes", "Leases of lanes that this server took, lost to another or gave back.",
             ("change",), ("taken",), ("lost",), ("released",))
@@ -135,6 +138,9 @@ class Observer:
     def changed(self, queue: str, count: int) -> None:
         if count:
             self._changed.add((self._label(queue),), count)
+
+    def publications(self, event: str, count: int) -> None:
+        self._publications.add((event,), count)
 
     def group(self, verb: str, messages: int) -> None:
         self._groups.add((verb,), messages)
