@@ -77,6 +77,33 @@ def test_rest_knows_what_a_key_is_limited_to(server: Keyed, shop: Key, name: str
             assert line.delete(f"/queues/{each}").status_code == 204
 
 
+def test_topics_are_of_the_keys_account_and_within_its_limits(
+    server: Keyed, shop: Key, partner: Key, name: str
+) -> None:
+    limited = server.key(shop.account, queues=f"{name}*", actions="Publish,Subscribe,CreateTopic,CreateQueue")
+    with server.rest(shop) as whole, server.rest(partner) as other, server.rest(limited) as line:
+        for each in (name, f"elsewhere-{name}"):
+            assert whole.put(f"/queues/{each}").status_code == 201
+        assert line.put(f"/topics/{name}").status_code == 201
+        assert line.put(f"/topics/{name}/queues/{name}").status_code == 201
+        assert line.put(f"/topics/{name}/message", content=b"hello").status_code == 201
+        for answer in (
+            line.get("/topics"), line.get(f"/topics/{name}"), line.delete(f"/topics/{name}"),
+            line.put("/topics/elsewhere"), line.put(f"/topics/{name}/queues/elsewhere-{name}"),
+            line.delete(f"/topics/{name}/queues/{name}"),
+        ):
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        missing = other.put(f"/topics/{name}/message", content=b"x")
+        assert (missing.status_code, missing.json()["code"]) == (404, "topic_not_found")
+        assert other.get("/topics").json()["topics"] == []
+        (message,) = whole.get(f"/queues/{name}/messages/1?wait=30").json()["messages"]
+        assert message["body"] == "hello"
+        for path in (f"/topics/{name}", f"/queues/{name}", f"/queues/elsewhere-{name}"):
+            assert whole.delete(path).status_code == 204
+    told = [line for line in server.audit() if line.get("action") == "DeleteTopic"]
+    assert told, "who administers topics is written down"
+
+
 def test_the_python_client_shows_its_key(
     server: Keyed, shop: Key, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
