@@ -7,14 +7,17 @@ from dataclasses import replace
 import pytest
 
 from angelhair import limits
-from angelhair.engine import places
+from angelhair.batching.topics import on_their_way
+from angelhair.engine import accounts, places
 from angelhair.engine.schema import SUBSCRIPTIONS, TOPICS
 from angelhair.engine.store import Span
+from angelhair.engine.topics.postings import OUTBOX
 from angelhair.engine.topics.values import (
     CONFIRMED,
     PENDING,
     QUEUE,
     NewSubscription,
+    Publication,
     TopicRewritten,
     TopicSettings,
     queue_endpoint,
@@ -219,3 +222,23 @@ async def test_bad_subscriptions_are_refused(world: World, wrong: NewSubscriptio
     await topics.make()
     with pytest.raises(InvalidRequest):
         await topics.verbs.subscribe(world.account, NEWS, wrong)
+
+
+async def test_an_account_with_topics_or_publications_on_their_way_is_not_deleted(world: World) -> None:
+    """A1: nobody would spread what it has published to queues of others."""
+    topics = Topics(world)
+    await topics.server.create("a")
+    shop = await accounts.create_account(world.store, "shop", None, world.identities, topics.server.clock.now())
+    engine = topics.server.engine
+    await engine.topics.create(shop.id, NEWS, TopicSettings())
+    wanted = NewSubscription(QUEUE, queue_endpoint(world.account, "a"))
+    await engine.topics.subscribe(shop.id, NEWS, wanted)
+    await topics.publishing.publish(shop.id, NEWS, [Publication(b"x")])
+    with pytest.raises(InvalidRequest, match="has topics, 'news' among them"):
+        await accounts.delete_account(world.store, shop.id)
+    await engine.topics.delete(shop.id, NEWS)
+    assert await on_their_way(engine, shop.id) == 1
+    assert await topics.fanout.step(shop.id, OUTBOX) == 1
+    assert await on_their_way(engine, shop.id) == 0
+    await accounts.delete_account(world.store, shop.id)
+    assert await topics.bodies("a") == ["x"]

@@ -9,8 +9,8 @@ from angelhair import limits
 from angelhair.batching.batching import Batching
 from angelhair.batching.group import Group
 from angelhair.batching.runtime import Runtime
-from angelhair.engine.engine import PutOutcome
-from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account, id_of_place
+from angelhair.engine.engine import Engine, PutOutcome
+from angelhair.engine.topics.postings import FIFO_OUTBOX, HTTP_DELIVERIES, OUTBOX, hidden_account, id_of_place
 from angelhair.engine.topics.values import Publication, Published, validate_publication
 from angelhair.engine.topics.verbs import Prepared
 from angelhair.errors import AngelhairError, QueueExists, QueueNotFound
@@ -123,3 +123,15 @@ class Publishing:
 def _weigh(request: Sequence[Publication]) -> int:
     size = sum([len(publication.body) for publication in request])
     return max(len(request), size * limits.BATCH_MESSAGES // limits.PUT_GROUP_BYTES)
+
+
+async def on_their_way(engine: Engine, account: str) -> int:
+    """How many publications of the account have not reached everybody yet."""
+    found = 0
+    for name in (OUTBOX, FIFO_OUTBOX, HTTP_DELIVERIES):
+        try:
+            stats = await engine.stats(hidden_account(account), name)
+        except QueueNotFound:
+            continue
+        found += stats.visible + stats.in_flight + stats.delayed
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from angelhair.batching.topics import on_their_way
 from angelhair.cli.exits import DONE
 from angelhair.cli.keeping import add_store_flags, rfc3339_or_none, with_store
 from angelhair.cli.output import Column, print_json, print_result, print_table, say
@@ -12,6 +13,9 @@ from angelhair.cli.parsers import add_command, add_group
 from angelhair.clock import SystemClock
 from angelhair.engine import accounts
 from angelhair.engine.accounts import Account
+from angelhair.engine.engine import Engine
+from angelhair.engine.store import Store
+from angelhair.errors import InvalidRequest
 from angelhair.identities import RandomIdentities
 
 
@@ -42,7 +46,7 @@ def add_to(commands: Any) -> None:
 
     parser = add_command(
         verbs, "delete", "delete an account that has nothing",
-        "Deletes an account. It must have neither queues nor access keys.",
+        "Deletes an account. It must have neither queues nor topics nor access keys.",
         "angelhair account delete shop", delete,
     )
     parser.add_argument("account", metavar="ACCOUNT", help="its number or its name")
@@ -74,12 +78,20 @@ def list_accounts(arguments: argparse.Namespace) -> int:
 
 
 def delete(arguments: argparse.Namespace) -> int:
-    with_store(arguments, lambda store: accounts.delete_account(store, arguments.account))
+    with_store(arguments, lambda store: _delete(store, arguments.account))
     if arguments.json:
         print_json({"deleted": arguments.account})
     else:
         say(f"account {arguments.account} is deleted")
     return DONE
+
+
+async def _delete(store: Store, name: str) -> None:
+    """Nobody works for an account that is gone: what it has published, to queues of others, must have arrived."""
+    account = accounts.find_account(await accounts.read_accounts(store), name)
+    if count := await on_their_way(Engine(store, RandomIdentities(), SystemClock()), account.id):
+        raise InvalidRequest("account", f"{name} has {count} publications on their way; wait until they have arrived")
+    await accounts.delete_account(store, name)
 
 
 def _json(account: Account) -> dict[str, Any]:

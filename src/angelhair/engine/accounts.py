@@ -18,6 +18,7 @@ from angelhair.engine import catalog, places
 from angelhair.engine.identities import Identities
 from angelhair.engine.settling import begun, change_settled
 from angelhair.engine.store import Applied, Change, Partition, RowChange, Span, Store, Values
+from angelhair.engine.topics import catalog as topics
 from angelhair.errors import InvalidRequest, StoreError, Unavailable
 from angelhair.model import validate_name
 from angelhair.settings import ACCOUNT
@@ -108,13 +109,13 @@ async def create_account(
 
 
 async def delete_account(store: Store, account_id: str) -> None:
-    """Only one that has nothing: neither keys nor queues. What is made in it meanwhile brings it back."""
+    """Only one that has nothing: neither keys nor queues nor topics. What is made in it meanwhile brings it back."""
     account = find_account(await read_accounts(store), account_id)
     if account.id == ACCOUNT:
         raise InvalidRequest("account", "the default account cannot be deleted")
     if any(key.account == account.id for key in (await read_keys(store)).keys):
         raise InvalidRequest("account", f"{account_id} has access keys; delete them first")
-    await _check_no_queues(store, account)
+    await _check_empty(store, account)
     deleted: Values = {}
 
     def delete(rows: Rows, again: bool) -> RowChange | None:
@@ -129,7 +130,7 @@ async def delete_account(store: Store, account_id: str) -> None:
     await _edit(store, places.ALL_ACCOUNTS, delete)
     try:
         with begun():
-            await _check_no_queues(store, account)
+            await _check_empty(store, account)
     except InvalidRequest:
         # A server that had not heard yet that the last key is gone made one. Somebody has to look after it.
         await _edit(
@@ -139,10 +140,13 @@ async def delete_account(store: Store, account_id: str) -> None:
         raise
 
 
-async def _check_no_queues(store: Store, account: Account) -> None:
+async def _check_empty(store: Store, account: Account) -> None:
     names, _ = await catalog.list_names(store, account.id, "", None, 1)
     if names:
         raise InvalidRequest("account", f"{account.id} has queues, {names[0]!r} among them; delete them first")
+    names, _ = await topics.list_names(store, account.id, "", None, 1)
+    if names:
+        raise InvalidRequest("account", f"{account.id} has topics, {names[0]!r} among them; delete them first")
 
 
 def _accounts(rows: Rows) -> list[Account]:
