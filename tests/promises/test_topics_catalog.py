@@ -242,3 +242,25 @@ async def test_an_account_with_topics_or_publications_on_their_way_is_not_delete
     assert await on_their_way(engine, shop.id) == 0
     await accounts.delete_account(world.store, shop.id)
     assert await topics.bodies("a") == ["x"]
+
+
+async def test_what_happened_before_the_topic_was_deleted_is_not_denied(world: World) -> None:
+    """A subscription whose answer was lost was one, until the topic ended: that is not said to have been refused."""
+    topics, other = Topics(world), Topics(world)
+    await topics.server.create("a")
+    for verb in ("subscribe", "rewrite"):
+        await topics.make()
+
+        async def deleted() -> None:
+            await other.verbs.delete(world.account, NEWS)
+
+        table = SUBSCRIPTIONS if verb == "subscribe" else TOPICS
+        topics.server.store.next("change", table, LOSE_ANSWER)
+        topics.server.store.next("change", table, deleted)
+        changed = TopicRewritten({}, {"a": 1})
+        asking = (
+            topics.subscribe("a") if verb == "subscribe"
+            else topics.verbs.rewrite(world.account, NEWS, lambda topic: changed)
+        )
+        with pytest.raises(OutcomeUnknown):
+            await asking

@@ -20,7 +20,7 @@ from angelhair.engine.settling import begun, change_one, change_settled, expect_
 from angelhair.engine.store import Applied, Change, Refused, Row, RowChange, Span, Store, Values
 from angelhair.engine.topics.rows import topic_of, topic_values
 from angelhair.engine.topics.values import Topic, TopicRewrite, TopicSettings, validate_notes
-from angelhair.errors import StoreError, TopicExists, TopicNotFound, Unavailable
+from angelhair.errors import OutcomeUnknown, StoreError, TopicExists, TopicNotFound, Unavailable
 
 
 async def load(store: Store, account: str, name: str) -> Topic | None:
@@ -99,8 +99,13 @@ async def _begin(store: Store, incarnation: str) -> bool:
 async def change(store: Store, account: str, name: str, rewrite: TopicRewrite, now: Moment) -> Topic:
     unsure: set[int] = set()
     for _ in range(limits.PUT_ROUNDS):
-        with begun(bool(unsure)):
-            topic = await find(store, account, name)
+        try:
+            with begun(bool(unsure)):
+                topic = await find(store, account, name)
+        except TopicNotFound as error:
+            if not unsure:
+                raise
+            raise OutcomeUnknown(f"{error}: it was deleted meanwhile") from error
         changes, notes = rewrite(topic)
         validate_notes(notes)
         changed = replace(

@@ -19,7 +19,14 @@ from angelhair.engine.store import Applied, Change, RowChange, Slice, Span, Stor
 from angelhair.engine.topics.catalog import alive
 from angelhair.engine.topics.rows import subscription_of, subscription_values
 from angelhair.engine.topics.values import NewSubscription, Subscription, SubscriptionRewrite, Topic
-from angelhair.errors import InvalidRequest, StoreError, SubscriptionNotFound, TopicNotFound, Unavailable
+from angelhair.errors import (
+    InvalidRequest,
+    OutcomeUnknown,
+    StoreError,
+    SubscriptionNotFound,
+    TopicNotFound,
+    Unavailable,
+)
 
 
 class Subscribed(NamedTuple):
@@ -52,8 +59,7 @@ async def subscribe(
     )
     unsure: set[int] = set()
     for _ in range(limits.RESERVE_ROUNDS):
-        with begun(bool(unsure)):
-            edits, known = await read_all(store, topic)
+        edits, known = await _read_again(store, topic, unsure)
         for other in known:
             if (other.protocol, other.endpoint) == (wanted.protocol, wanted.endpoint):
                 return other, other.id == made.id
@@ -68,8 +74,7 @@ async def subscribe(
 async def change(store: Store, topic: Topic, subscription_id: str, rewrite: SubscriptionRewrite) -> Subscription:
     unsure: set[int] = set()
     for _ in range(limits.RESERVE_ROUNDS):
-        with begun(bool(unsure)):
-            edits, known = await read_all(store, topic)
+        edits, known = await _read_again(store, topic, unsure)
         before = next((one for one in known if one.id == subscription_id), None)
         if before is None:
             raise SubscriptionNotFound(topic.name, subscription_id)
@@ -85,14 +90,24 @@ async def unsubscribe(store: Store, topic: Topic, subscription_id: str) -> bool:
     """False when there is no such subscription."""
     unsure: set[int] = set()
     for _ in range(limits.RESERVE_ROUNDS):
-        with begun(bool(unsure)):
-            edits, known = await read_all(store, topic)
+        edits, known = await _read_again(store, topic, unsure)
         if all(one.id != subscription_id for one in known):
             return bool(unsure)
         if await _edit(store, topic, edits, subscription_id, None, unsure):
             return True
     with begun(bool(unsure)):
         raise Unavailable("the topic's subscriptions are being changed by others all the time")
+
+
+async def _read_again(store: Store, topic: Topic, unsure: set[int]) -> Subscribed:
+    """After a try whose answer was lost, that the topic is gone does not say that nothing happened before."""
+    try:
+        with begun(bool(unsure)):
+            return await read_all(store, topic)
+    except TopicNotFound as error:
+        if not unsure:
+            raise
+        raise OutcomeUnknown(f"{error}: it was deleted meanwhile") from error
 
 
 async def _edit(
