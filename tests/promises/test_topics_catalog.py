@@ -257,10 +257,9 @@ async def test_what_happened_before_the_topic_was_deleted_is_not_denied(world: W
         table = SUBSCRIPTIONS if verb == "subscribe" else TOPICS
         topics.server.store.next("change", table, LOSE_ANSWER)
         topics.server.store.next("change", table, deleted)
-        changed = TopicRewritten({}, {"a": 1})
         asking = (
             topics.subscribe("a") if verb == "subscribe"
-            else topics.verbs.rewrite(world.account, NEWS, lambda topic: changed)
+            else topics.verbs.rewrite(world.account, NEWS, lambda topic: TopicRewritten({}, {"a": 1}))
         )
         with pytest.raises(OutcomeUnknown):
             await asking
