@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from botocore.model import ListShape, MapShape, Shape, StructureShape
 
 from angelhair.server.sqs import errors
 from angelhair.server.sqs.checks.attributes import ALL, BEYOND, QUEUE_ATTRIBUTES, READ_ONLY, SETTABLE
@@ -16,12 +15,8 @@ from angelhair.server.sqs.checks.queues import FOR_OWNERS, GRANTABLE
 from angelhair.server.sqs.checks.receipts import MESSAGE_SYSTEM_ATTRIBUTES
 from angelhair.server.sqs.operations import OPERATIONS
 from angelhair.server.sqs.outputs import Nothing
+from tests.wire.models import differences
 from tests.wire.sqs.amazon import ACTIONS, JSON_MODEL
-
-KINDS = {
-    "string": msgspec.inspect.StrType, "integer": msgspec.inspect.IntType, "long": msgspec.inspect.IntType,
-    "boolean": msgspec.inspect.BoolType, "blob": msgspec.inspect.BytesType,
-}
 
 STATUSES = {
     "QueueDoesNotExist": ("AWS.SimpleQueueService.NonExistentQueue", 400),
@@ -54,27 +49,6 @@ STATUSES = {
     "InvalidMessageContents": ("InvalidMessageContents", 400),
 }
 """By the shape: the code of the Query protocol and the HTTP status."""
-
-
-def differences(ours: msgspec.inspect.Type, theirs: Shape, at: str) -> list[str]:
-    """Where a shape of ours is not the model's, by the path from the action."""
-    if isinstance(ours, msgspec.inspect.UnionType):
-        ours = next(part for part in ours.types if not isinstance(part, msgspec.inspect.NoneType))
-    if isinstance(theirs, StructureShape):
-        if not isinstance(ours, msgspec.inspect.StructType):
-            return [f"{at} is a structure"]
-        known = {field.encode_name: field.type for field in ours.fields}
-        found = [f"{at}.{name}" for name in known.keys() ^ theirs.members.keys()]
-        for name in known.keys() & theirs.members.keys():
-            found += differences(known[name], theirs.members[name], f"{at}.{name}")
-        return found
-    if isinstance(theirs, ListShape):
-        is_list = isinstance(ours, msgspec.inspect.ListType)
-        return differences(ours.item_type, theirs.member, at) if is_list else [f"{at} is a list"]
-    if isinstance(theirs, MapShape):
-        is_map = isinstance(ours, msgspec.inspect.DictType)
-        return differences(ours.value_type, theirs.value, at) if is_map else [f"{at} is a map"]
-    return [] if isinstance(ours, KINDS[theirs.type_name]) else [f"{at} is a {theirs.type_name}"]
 
 
 def our_errors() -> dict[str, type[errors.SqsError]]:
