@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from angelhair import limits
@@ -204,6 +204,7 @@ ATTRIBUTES = st.dictionaries(
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON_VALUES, ATTRIBUTES, JSON_VALUES)
 def test_whatever_is_sent_is_refused_as_a_policy_or_has_an_answer(
     policy: Any, attributes: dict[str, tuple[str, str]], body: Any

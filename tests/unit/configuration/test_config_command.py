@@ -55,8 +55,8 @@ def test_a_terminal_has_a_heading_and_columns(
     monkeypatch.setattr("angelhair.cli.config.on_terminal", lambda stream: True)
     assert main(["config", "--port", "1001"]) == 0
     heading, first, *_ = lines = capsys.readouterr().out.splitlines()
-    assert heading == "SETTING               VALUE           FROM"
-    assert first == "host                  127.0.0.1       default"
+    assert heading == "SETTING                  VALUE           FROM"
+    assert first == "host                     127.0.0.1       default"
     assert [tuple(line.split()) for line in lines[1:]] == SHOWN
 
 
