@@ -84,7 +84,7 @@ class Service:
         self.batching = Batching(self.engine, AsyncioRuntime())
         self.polling = Polling(self.batching.receive, self.engine.due_in_ms)
         self.workers = Workers(self.engine, ACCOUNT)
-        self.topics = TopicsAtWork(self.batching, self.polling, self.put, self._listener.publications)
+        self.topics = TopicsAtWork(self.batching, self.put, self._listener.publications)
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         """Of those who change a queue, as long as there are any."""
 

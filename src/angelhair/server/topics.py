@@ -41,11 +41,10 @@ class TopicsAtWork:
     """To be made inside a running loop. `render` is the SNS door's, which sets it before the start. `count` hears of
     what becomes of publications."""
 
-    def __init__(
-        self, batching: Batching, polling: Polling, put: Put, count: Callable[[str, int], None]
-    ) -> None:
+    def __init__(self, batching: Batching, put: Put, count: Callable[[str, int], None]) -> None:
         self._batching = batching
-        self._polling = polling
+        # One of its own: who waits for internal queues is no receive of anybody's.
+        self._polling = Polling(batching.receive, batching.engine.due_in_ms)
         self._put_visible = put
         self.verbs = batching.engine.topics
         self.render: Render = as_published
