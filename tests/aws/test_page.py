@@ -1,5 +1,5 @@
-"""docs/sqs.md, docs/sns.md and docs/coming-from-sqs.md: their programs run; the tables have all that the models of Amazon
-have, and what goes beyond them, each row with a test that is there."""
+"""docs/sqs.md, sns.md and coming-from-sqs.md: their programs run; the tables have all that the models of Amazon have,
+and what goes beyond them, each row with a test that is there."""
 
 from __future__ import annotations
 
