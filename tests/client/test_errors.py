@@ -27,6 +27,9 @@ from angelhair.errors import (
     QueueNotFound,
     RequestError,
     StaleReceipt,
+    SubscriptionNotFound,
+    TopicExists,
+    TopicNotFound,
     Unavailable,
 )
 from angelhair.server.rest.errors import CODES
@@ -353,6 +356,9 @@ MEANINGS: dict[str, type[AngelhairError]] = {
     "method_not_allowed": RequestError,
     "request_timeout": Unavailable,
     "queue_exists": QueueExists,
+    "topic_not_found": TopicNotFound,
+    "topic_exists": TopicExists,
+    "subscription_not_found": SubscriptionNotFound,
     "stale_receipt": StaleReceipt,
     "body_too_large": InvalidRequest,
     "url_too_long": RequestError,

@@ -124,7 +124,8 @@ class Service:
         return self._turns.setdefault((account, name), asyncio.Lock())
 
     async def delete_queue(self, account: str, name: str) -> None:
-        await self.engine.delete_queue(account, name)
+        async with self._turn(account, name):
+            await self.engine.delete_queue(account, name)
         self._listener.forget_queue(label(account, name))
 
     async def purge(self, account: str, name: str) -> None:

@@ -36,5 +36,5 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
             case.body["lane"] = 0
         for field in ("dead_letter_queue", "destination"):
             # Neither can be the queue itself.
-            if case.body.get(field) == case.path_parameters.get("queue"):
+            if field in case.body and case.body[field] == case.path_parameters.get("queue"):
                 case.body[field] = None
