@@ -15,6 +15,7 @@ FAIR = "fair"
 """What to ask for, among kinds of queues; it is a bucketed one."""
 
 CALM_SHARE = 0.3
+TO_AND_FRO_SHARE = 0.2
 FLOOD = "flood"
 """The tenant that sends most of the messages."""
 
@@ -31,12 +32,21 @@ def draw_fair(source: random.Random, theme: Theme, calm: bool) -> Variation:
     if calm:
         return _calm(source, base)
     deeds = tuple(deed for deed in ("priorities", "fair") if source.random() < 0.3)
-    return replace(
+    varied = replace(
         base,
         settings=replace(base.settings, priorities=source.choice((1, 1, 2, 4))),
         tenants=source.choice((2, 5, 20)),
         deeds=(*base.deeds, *deeds),
         bounds=base.bounds | {name: source.choice(choices) for name, choices in FAIR_VARIED.items()},
+    )
+    return _to_and_fro(varied) if source.random() < TO_AND_FRO_SHARE else varied
+
+
+def _to_and_fro(base: Variation) -> Variation:
+    """Urgent messages go to the dead letters and come back, while their lanes stay what they are."""
+    settings = replace(base.settings, priorities=4, max_deliveries=1, dead_letter_queue="dead")
+    return replace(
+        base, settings=settings, deeds=("redrive",), operator_rest_ms=1_000, manners=("ack", "forget", "release"),
     )
 
 
