@@ -8,9 +8,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
 from angelhair import limits
+from angelhair.model import FIFO, QueueSettings
+from angelhair.settings import ACCOUNT
 from tests.wire.rest.calls import Rest, refused, spoken
 from tests.wire.server import RunningServer
 
@@ -287,3 +290,20 @@ def test_the_group_comes_back_beside_the_content_type(make: Make) -> None:
     assert [(message.get("group"), message["content_type"]) for message in found] == [
         ("g 1", "text/plain"), ("g 2", None), (None, None),
     ]
+
+
+def test_a_fifo_queue_takes_messages_with_group_and_key_and_keeps_their_order(
+    server: RunningServer, client: httpx.Client, name: str
+) -> None:
+    server.run(server.service.create_queue(ACCOUNT, name, QueueSettings(kind=FIFO)))
+    queue = Rest(client, server, name)
+    for number in range(3):
+        queue.put(b"%d" % number, params={"group": "g", "key": f"k{number}"})
+    queue.put(b"once more", params={"group": "g", "key": "k2"})
+    for wrong, field in (
+        ({"group": "g"}, "key"), ({"key": "k"}, "group"), ({"group": "g", "key": "k9", "priority": "1"}, "priority"),
+    ):
+        assert refused(queue.call("PUT", "/message", content=b"x", params=wrong), 400, "invalid_request", field)
+    found = client.get(f"{queue.path}/messages/10").json()["messages"]
+    assert [(message["body"], message["group"]) for message in found] == [("0", "g"), ("1", "g"), ("2", "g")]
+    client.delete(queue.path)
