@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
 
 from angelhair.batching.batching import AckOutcome, Batching
 from angelhair.clock import Clock
@@ -18,6 +16,7 @@ from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings,
 from angelhair.server.polling import Patience, Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.topics import TopicsAtWork
+from angelhair.server.turns import Turns
 from angelhair.server.workers import Workers
 from angelhair.settings import ACCOUNT
 
@@ -85,8 +84,7 @@ class Service:
         self.polling = Polling(self.batching.receive, self.engine.due_in_ms)
         self.workers = Workers(self.engine, ACCOUNT)
         self.topics = TopicsAtWork(self.batching, self.put, self._listener.publications)
-        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        """Of those who change a queue, as long as there are any."""
+        self._turns = Turns()
 
     def start(self) -> None:
         self.workers.discover()
@@ -108,23 +106,19 @@ class Service:
         return made
 
     async def change_queue(self, account: str, name: str, changes: Mapping[str, Any]) -> Queue:
-        async with self._turn(account, name):
+        async with self._turns.of(account, name):
             changed = await self.engine.change_queue(account, name, changes)
         self.workers.wake(name, account)
         return changed
 
     async def rewrite_queue(self, account: str, name: str, rewrite: Rewrite) -> Queue:
-        async with self._turn(account, name):
+        async with self._turns.of(account, name):
             changed = await self.engine.rewrite_queue(account, name, rewrite)
         self.workers.wake(name, account)
         return changed
 
-    def _turn(self, account: str, name: str) -> asyncio.Lock:
-        """The engine gives up after some rounds in which others were faster; those of one server need not race."""
-        return self._turns.setdefault((account, name), asyncio.Lock())
-
     async def delete_queue(self, account: str, name: str) -> None:
-        async with self._turn(account, name):
+        async with self._turns.of(account, name):
             await self.engine.delete_queue(account, name)
         self._listener.forget_queue(label(account, name))
 

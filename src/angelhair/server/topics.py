@@ -24,6 +24,8 @@ from angelhair.engine.topics.values import (
     Render,
     Subscription,
     Target,
+    Topic,
+    TopicRewrite,
     as_published,
     queue_of,
 )
@@ -31,6 +33,7 @@ from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import FIFO, HIDDEN, Ask, Delivery, NewMessage, WantedChange
 from angelhair.server.polling import Polling
 from angelhair.server.runtime import AsyncioRuntime
+from angelhair.server.turns import Turns
 from angelhair.server.workers import Workers
 from angelhair.settings import ACCOUNT
 
@@ -56,6 +59,7 @@ class TopicsAtWork:
         self._heralds: list[Callable[[str], None]] = []
         self._workers = Workers(batching.engine, hidden_account(ACCOUNT), self._hidden_accounts)
         self._count = count
+        self._turns = Turns()
         self.spread_total = 0
 
     def start(self, account: str) -> None:
@@ -101,6 +105,10 @@ class TopicsAtWork:
             self._outboxes[account, name].hurry()
             self._workers.wake(name, hidden_account(account))
         return outcomes
+
+    async def rewrite(self, account: str, topic: str, rewrite: TopicRewrite) -> Topic:
+        async with self._turns.of(account, topic):
+            return await self.verbs.rewrite(account, topic, rewrite)
 
     async def subscribe(self, account: str, topic: str, wanted: NewSubscription) -> tuple[Subscription, bool]:
         """As the engine's, for a queue that is there and can take what the topic gives."""

@@ -80,5 +80,12 @@ REST: tuple[tuple[str, str, dict[str, str], Any], ...] = (
     ("GET", "/queues/orders/pointers", {}, None),
     ("GET", "/queues/orders/buckets", {"lane": "0", "from": "0", "count": "3"}, None),
     ("POST", "/queues/orders/repair", {}, {"lane": 0, "bucket": 0}),
+    ("PUT", "/topics/scratch", {}, None),
+    ("GET", "/topics", {}, None),
+    ("GET", "/topics/news", {}, None),
+    ("DELETE", "/topics/scratch", {}, None),
+    ("PUT", "/topics/scratch/queues/orders", {}, None),
+    ("DELETE", "/topics/scratch/queues/orders", {}, None),
+    ("PUT", "/topics/news/message", {"key": "k"}, "hello"),
     ("GET", "/openapi.json", {}, None),
 )

@@ -8,11 +8,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import parse_qsl, quote, quote_from_bytes
 
+import botocore.serialize
+import botocore.session
+
 from angelhair.server.sqs.errors import Protocol
 from tests.wire.hostile.framing import Sent, framed
 from tests.wire.hostile.good import REQUESTS, REST
+from tests.wire.hostile.good_topics import TOPICS
 from tests.wire.hostile.values import broken, scratched, text, value
 from tests.wire.sqs.amazon import asked_for
+
+SNS_MODEL = botocore.session.get_session().get_service_model("sns")
+_sns = botocore.serialize.create_serializer("query", include_validation=False)
 
 DOCUMENTS = (
     b"", b"{", b"null", b"[]", b'"x"', b"NaN", b"{}{}", b"\xef\xbb\xbf{}", b'{"QueueUrl":"\\ud800"}', b"[" * 30_000,
@@ -76,7 +83,16 @@ def _encoded(document: Any) -> bytes:
 
 def in_query(dice: random.Random) -> Sent:
     action, members = dice.choice(REQUESTS)
-    pairs = parse_qsl(asked_for(action, members, Protocol.QUERY).body.decode(), keep_blank_values=True)
+    return _form(parse_qsl(asked_for(action, members, Protocol.QUERY).body.decode(), keep_blank_values=True), dice)
+
+
+def in_sns(dice: random.Random) -> Sent:
+    action, members = dice.choice(TOPICS)
+    written = _sns.serialize_to_request(members, SNS_MODEL.operation_model(action))
+    return _form([(name, str(said)) for name, said in written["body"].items()], dice)
+
+
+def _form(pairs: list[tuple[str, str]], dice: random.Random) -> Sent:
     for _ in range(dice.choice([0, 1, 1, 2, 6])):
         _break_pair(pairs, dice)
     form = "&".join(f"{quote(name, safe='.', errors='surrogatepass')}={quote(said, safe='', errors='surrogatepass')}"
@@ -144,7 +160,9 @@ def in_rest(dice: random.Random) -> Sent:
     return framed(method, target, [b"Content-Type: " + media_type], body, dice)
 
 
-PROTOCOLS: dict[str, Callable[[random.Random], Sent]] = {"json": in_json, "query": in_query, "rest": in_rest}
+PROTOCOLS: dict[str, Callable[[random.Random], Sent]] = {
+    "json": in_json, "query": in_query, "rest": in_rest, "sns": in_sns,
+}
 
 
 def hostile(protocol: str, count: int, seed: int) -> Iterator[Sent]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -13,6 +15,7 @@ from botocore.config import Config
 
 from tests.wire.attacked import GROWTH_KILOBYTES, Attacked, attacked
 from tests.wire.hostile.good import QUEUE
+from tests.wire.hostile.good_topics import QUEUE as QUEUE_ARN
 from tests.wire.hostile.protocols import PROTOCOLS, hostile
 from tests.wire.hostile.talking import send_all
 from tests.wire.hostile.values import NUMBERS, TEXTS
@@ -27,13 +30,21 @@ class Served:
     """The good requests, before and after."""
 
     def __init__(self, server: Attacked) -> None:
-        self._sqs = boto3.client(
-            "sqs", endpoint_url=f"http://127.0.0.1:{server.port}", region_name="eu-west-1", aws_access_key_id="any",
-            aws_secret_access_key="any", config=Config(retries={"max_attempts": 0}),
-        )
+        self._sqs = self._client(server, "sqs")
         self._sqs.create_queue(QueueName="letters")
         self._sqs.create_queue(QueueName="orders", Attributes=QUEUE)
         self._sqs.create_queue(QueueName="orders.fifo", Attributes={"FifoQueue": "true"})
+        with closing(self._client(server, "sns")) as sns:
+            topic = sns.create_topic(Name="news")["TopicArn"]
+            sns.create_topic(Name="news.fifo", Attributes={"FifoTopic": "true"})
+            sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=QUEUE_ARN)
+
+    @staticmethod
+    def _client(server: Attacked, service: str) -> Any:
+        return boto3.client(
+            service, endpoint_url=f"http://127.0.0.1:{server.port}", region_name="eu-west-1", aws_access_key_id="any",
+            aws_secret_access_key="any", config=Config(retries={"max_attempts": 0}),
+        )
 
     def check(self) -> None:
         url = self._sqs.create_queue(QueueName="afterwards")["QueueUrl"]

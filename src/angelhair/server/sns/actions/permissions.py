@@ -37,7 +37,7 @@ async def add_permission(call: Call, wanted: OfTopic[AddPermissionRequest]) -> N
             raise InvalidParameter(POLICY, f"A policy has at most {limits.AWS_POLICY_STATEMENTS} statements")
         return TopicRewritten({}, kept.noted(topic.notes, {POLICY: changed}))
 
-    await call.topics.rewrite(call.account, wanted.topic.name, rewrite)
+    await call.service.topics.rewrite(call.account, wanted.topic.name, rewrite)
     return Nothing()
 
 
@@ -52,5 +52,5 @@ async def remove_permission(call: Call, wanted: OfTopic[RemovePermissionRequest]
             pass
         return TopicRewritten({}, kept.noted(topic.notes, {POLICY: text}))
 
-    await call.topics.rewrite(call.account, wanted.topic.name, rewrite)
+    await call.service.topics.rewrite(call.account, wanted.topic.name, rewrite)
     return Nothing()

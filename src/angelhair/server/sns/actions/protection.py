@@ -21,5 +21,5 @@ async def put_data_protection_policy(call: Call, wanted: OfTopic[str | None]) ->
             notes[kept.PROTECTION] = wanted.wanted
         return TopicRewritten({}, notes)
 
-    await call.topics.rewrite(call.account, wanted.topic.name, rewrite)
+    await call.service.topics.rewrite(call.account, wanted.topic.name, rewrite)
     return Nothing()

@@ -41,7 +41,7 @@ async def _retag(call: Call, name: str, change: Callable[[Tags], Tags]) -> Empty
         return TopicRewritten({}, {**topic.notes, kept.TAGS: dict(tags)})
 
     try:
-        await call.topics.rewrite(call.account, name, rewrite)
+        await call.service.topics.rewrite(call.account, name, rewrite)
     except TopicNotFound:
         raise ResourceNotFound from None
     return Empty()

@@ -93,6 +93,6 @@ async def set_topic_attributes(call: Call, wanted: OfTopic[SetTopicAttributesReq
         changes = {} if text is None else kept.changes_of({name: text})
         return TopicRewritten(changes, kept.noted(topic.notes, {name: text}))
 
-    await call.topics.rewrite(call.account, wanted.topic.name, rewrite)
+    await call.service.topics.rewrite(call.account, wanted.topic.name, rewrite)
     call.desk.forget(call.account, wanted.topic.name)
     return outputs.Nothing()
