@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from tests.aws.topics import AwsTopic, bodies
 ACCOUNT = "000000000000"
 
 Make = Callable[..., AwsTopic]
+
+AT_ONCE = 40
+"""Well within the tags that a topic may have."""
 MakeQueue = Callable[..., AwsQueue]
 
 
@@ -128,6 +132,18 @@ def test_tags(sns: Any, make_topic: Make) -> None:
         sns.tag_resource(ResourceArn=topic.arn, Tags=[{"Key": "aws:x", "Value": ""}])
     with pytest.raises(sns.exceptions.ResourceNotFoundException):
         sns.list_tags_for_resource(ResourceArn=f"{topic.arn}-unheard")
+
+
+def test_many_who_change_one_topic_at_once_take_turns(sns: Any, make_topic: Make) -> None:
+    arn = make_topic().arn
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        tagging = [
+            threads.submit(sns.tag_resource, ResourceArn=arn, Tags=[{"Key": f"tag-{number}", "Value": "x"}])
+            for number in range(AT_ONCE)
+        ]
+        for each in tagging:
+            each.result()
+    assert len(sns.list_tags_for_resource(ResourceArn=arn)["Tags"]) == AT_ONCE
 
 
 def test_permissions_are_statements_of_the_policy(sns: Any, make_topic: Make) -> None:
