@@ -11,7 +11,7 @@ from angelhair.batching.topics import on_their_way
 from angelhair.engine import accounts, places
 from angelhair.engine.schema import SUBSCRIPTIONS, TOPICS
 from angelhair.engine.store import Span
-from angelhair.engine.topics.postings import OUTBOX
+from angelhair.engine.topics.postings import OUTBOX, targets_of
 from angelhair.engine.topics.values import (
     CONFIRMED,
     PENDING,
@@ -263,3 +263,14 @@ async def test_what_happened_before_the_topic_was_deleted_is_not_denied(world: W
         )
         with pytest.raises(OutcomeUnknown):
             await asking
+
+
+async def test_r16_a_queue_whose_subscription_ends_and_begins_while_it_is_read_is_sent_to_once(world: World) -> None:
+    """R16: a read in several pages may meet both."""
+    topics = Topics(world)
+    await topics.make("a", "b")
+    first = await topics.subscribe("a")
+    later = replace(first, id="another", created_at_ms=first.created_at_ms + 1)
+    for read in ([first, later], [later, first]):
+        assert [target.subscription for target in targets_of(read)] == ["another"]
+    assert len(targets_of(await topics.verbs.subscriptions(world.account, NEWS))) == 2

@@ -31,11 +31,13 @@ def hidden_account(account: str) -> str:
 
 
 def targets_of(subscriptions: Sequence[Subscription]) -> list[Target]:
-    return [
-        Target(one.id, one.protocol, one.endpoint, one.raw, one.dead_letter_queue)
-        for one in subscriptions
+    """Each endpoint once: a read in several pages may have met one that ends and, further on, the one that follows."""
+    found = {
+        (one.protocol, one.endpoint): Target(one.id, one.protocol, one.endpoint, one.raw, one.dead_letter_queue)
+        for one in sorted(subscriptions, key=lambda one: one.created_at_ms)
         if one.status == CONFIRMED
-    ]
+    }
+    return list(found.values())
 
 
 def posting_of(topic: Topic, publication: Publication, publication_id: str, now_ms: int) -> Posting:
