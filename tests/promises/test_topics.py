@@ -10,7 +10,7 @@ from angelhair import limits
 from angelhair.engine.schema import BODIES, GROUPS, LOGS, STATES, TOPICS
 from angelhair.engine.store import Change
 from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account
-from angelhair.engine.topics.values import BY_GROUP, Publication
+from angelhair.engine.topics.values import BY_GROUP, Publication, Published
 from angelhair.errors import InvalidRequest, OutcomeUnknown, TopicNotFound, Unavailable
 from angelhair.model import NewMessage
 from tests.faults import UNAVAILABLE
@@ -210,6 +210,25 @@ async def test_bad_publications_are_refused_before_anything_is_written(world: Wo
 
 def _is_ack(change: Change) -> bool:
     return any(row.values is not None and row.values.get("settled") for row in change.rows)
+
+
+async def test_many_publications_go_in_portions_and_stop_at_the_first_that_fails(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "PUBLISH_MESSAGES", 2)
+    topics = Topics(world)
+    await topics.make("a")
+    await topics.publish("0")
+
+    async def away() -> None:
+        topics.server.store.next("read", TOPICS, UNAVAILABLE)
+
+    topics.server.store.next("read", TOPICS, away, after=True)
+    wanted = [Publication(b"%d" % number) for number in range(5)]
+    outcomes = await topics.publishing.publish(world.account, NEWS, wanted)
+    assert [type(outcome) for outcome in outcomes] == [Published, Published, *[Unavailable] * 3]
+    await topics.spread()
+    assert await topics.bodies("a") == ["0", "0", "1"]
 
 
 # --- fifo -------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from angelhair.engine.engine import Engine, PutOutcome
 from angelhair.engine.topics.postings import FIFO_OUTBOX, HTTP_DELIVERIES, OUTBOX, hidden_account, id_of_place
 from angelhair.engine.topics.values import Publication, Published, validate_publication
 from angelhair.engine.topics.verbs import Prepared
-from angelhair.errors import AngelhairError, QueueExists, QueueNotFound
+from angelhair.errors import AngelhairError, QueueExists, QueueNotFound, StoreError, TopicNotFound, Unavailable
 from angelhair.model import (
     BUCKETED,
     FIFO,
@@ -75,8 +75,22 @@ class Publishing:
     async def _publish(
         self, account: str, topic: str, group: list[Sequence[Publication]]
     ) -> list[list[PublishOutcome]]:
-        prepared = await self._engine.topics.prepare(account, topic, [one for request in group for one in request])
-        outcomes = await self._post(account, prepared)
+        publications = [one for request in group for one in request]
+        outcomes: list[PublishOutcome] = []
+        while len(outcomes) < len(publications):
+            # Not all at once: each takes those along that it goes to, which may be a thousand.
+            portion = publications[len(outcomes) : len(outcomes) + limits.PUBLISH_MESSAGES]
+            try:
+                prepared = await self._engine.topics.prepare(account, topic, portion)
+                found = await self._post(account, prepared)
+            except AngelhairError as error:
+                if not outcomes:
+                    raise
+                found = [error] * len(portion)
+            outcomes += found
+            if failed := next((one for one in found if isinstance(one, StoreError | TopicNotFound)), None):
+                # Nothing is put after what was not: there may be an order.
+                outcomes += [Unavailable(str(failed))] * (len(publications) - len(outcomes))
         answers, position = [], 0
         for request in group:
             answers.append(outcomes[position : position + len(request)])

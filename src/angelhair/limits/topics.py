@@ -15,6 +15,9 @@ SUBSCRIPTION_BYTES = 300 * 1024
 PUBLICATION_BYTES = 4 * 1024 * 1024
 """Bodies of a publication: with its subscriptions it is one message of the outbox, whose limit is twice that."""
 
+PUBLISH_MESSAGES = 100
+"""Publications that are put into the outbox at once: with a thousand subscriptions each, some 20 MiB."""
+
 LIST_TOPICS = 1_000
 """Topics in one page of a listing."""
 

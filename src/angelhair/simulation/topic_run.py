@@ -37,6 +37,7 @@ TOPIC_VARIED: dict[str, tuple[int, ...]] = {
     "FANOUT_PAUSE_MAXIMUM_MS": (1_000, 10_000),
     "OUTBOX_WINDOW_MS": (LONG_WINDOW_MS,),
     "GRAVE_PATIENCE_MS": (1_000, 600_000),
+    "PUBLISH_MESSAGES": (1, 3, 100),
 }
 
 
