@@ -17,8 +17,11 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from angelhair.server.sns.envelope import Envelopes
+from angelhair.server.sns.signing import Signer
 from tests.aws.queues import AwsQueue
 from tests.aws.topics import AwsTopic, bodies, notification, received, text
+from tests.wire.server import RunningServer
 
 Make = Callable[..., AwsTopic]
 MakeQueue = Callable[..., AwsQueue]
@@ -250,3 +253,23 @@ def test_many_publishers_at_once_lose_nothing(make_topic: Make, make_queue: Make
         list(pool.map(lambda n: topic.publish(str(n)), range(80)))
     for queue in queues:
         assert sorted(map(int, bodies(queue, 80))) == list(range(80))
+
+
+def test_a_server_that_has_not_read_the_key_yet_delivers_all_the_same(
+    server: RunningServer, make_topic: Make, make_queue: MakeQueue
+) -> None:
+    topic, queue = make_topic(), make_queue()
+    topic.subscribe(queue)
+    known = server.service.topics.render
+
+    async def as_if_started_now() -> None:
+        server.service.topics.render = Envelopes(Signer(server.service.engine), server.url).render
+
+    server.run(as_if_started_now())
+    try:
+        topic.publish("patience")
+        found = notification(queue)
+    finally:
+        server.service.topics.render = known
+    assert found["Message"] == "patience"
+    verify(found)

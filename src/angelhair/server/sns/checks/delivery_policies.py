@@ -98,7 +98,8 @@ def _grown(policy: RetryPolicy, step: int, steps: int) -> float:
     least, most = policy.min_delay_target, policy.max_delay_target
     match policy.backoff_function:
         case "geometric":
-            return least * math.pow(most / least, step / steps)
+            # The last step may be a rounding error beyond.
+            return min(least * math.pow(most / least, step / steps), most)
         case "exponential":
             share = (2.0**step - 1) / (2.0**steps - 1)
         case "arithmetic":
