@@ -22,8 +22,12 @@ def test_subscribed_once_however_often_it_is_asked_for(sns: Any, make_topic: Mak
     assert arn.startswith(f"{topic.arn}:")
     assert topic.subscribe(queue) == arn
     assert topic.subscribe(queue, RawMessageDelivery="true") == arn
-    with pytest.raises(sns.exceptions.InvalidParameterException, match="already exists with different attributes"):
-        topic.subscribe(queue, RawMessageDelivery="false")
+    policy = '{"a": [1, {"exists": false}]}'
+    sns.set_subscription_attributes(SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue=policy)
+    assert topic.subscribe(queue, RawMessageDelivery="true") == arn, "only what is named is compared"
+    for other in ({"RawMessageDelivery": "false"}, {"FilterPolicy": '{"b": [1]}'}, {"DeliveryPolicy": "{}"}):
+        with pytest.raises(sns.exceptions.InvalidParameterException, match="already exists with different attributes"):
+            topic.subscribe(queue, **other)
     topic.publish("one")
     assert bodies(queue) == ["one"]
     assert queue.receive() == []

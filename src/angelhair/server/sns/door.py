@@ -123,6 +123,7 @@ class SnsDoor:
     async def _allowed(self, request: Request, caller: Caller, action: str, wanted: Any) -> Call:
         """The call, if the caller may make it."""
         target = target_of(wanted)
+        request.queue = target.name
         # Without access keys there is one account, whatever number a client gives it.
         account = (target.owner if caller.key is not None else None) or caller.account
         region = target.region or caller.region

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -110,6 +110,12 @@ def effective_delivery_policy(topic: Topic) -> str:
     return json.dumps(policy)
 
 
+_FIELDS = {
+    "RawMessageDelivery": "raw", "FilterPolicy": "filter_policy", "FilterPolicyScope": "filter_scope",
+    "RedrivePolicy": "dead_letter_queue",
+}
+"""Attributes of subscriptions that the engine knows, by its words."""
+
 # --- subscriptions ----------------------------------------------------------------------------------------------------
 
 
@@ -137,10 +143,13 @@ def subscription_with(
 
 
 def has_other(known: Subscription, wanted: NewSubscription, attributes: Mapping[str, str | None]) -> bool:
-    """Whether a subscription that is there differs in what was named."""
-    alike = asdict(known), asdict(wanted)
-    compared = ["raw", "filter_policy", "filter_scope", "dead_letter_queue"] if attributes else []
-    return any(alike[0][field] != alike[1][field] for field in compared)
+    """Whether a subscription that is there differs in an attribute that was named."""
+    had, has = (one.notes.get(ATTRIBUTES, {}) for one in (known, wanted))
+    return any(
+        getattr(known, _FIELDS[name]) != getattr(wanted, _FIELDS[name])
+        if name in _FIELDS else had.get(name) != has.get(name)
+        for name in attributes
+    )
 
 
 def subscription_attributes(subscription: Subscription) -> dict[str, str]:
