@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,18 @@ class Audit:
             "%s: %s", action, outcome,
             extra={"event": "administered", "outcome": outcome, "key": request.key} | _about(request, action),
         )
+
+    @contextmanager
+    def administering(
+        self, request: Request, action: str, refused: tuple[type[Exception], ...], code_of: Callable[[Exception], str]
+    ) -> Iterator[None]:
+        """Writes how it ended, what is done in here; `refused` are the errors that a door answers."""
+        try:
+            yield
+        except refused as error:
+            self.administered(request, action, code_of(error))
+            raise
+        self.administered(request, action, DONE)
 
     def key_changed(self, key: AccessKey, change: str) -> None:
         _audit.info(

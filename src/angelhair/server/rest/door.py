@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from angelhair.errors import RequestError
-from angelhair.server.audit import DONE
 from angelhair.server.auth.actions import ADMINISTRATIVE
 from angelhair.server.gate import Gate, policy_of
 from angelhair.server.http.messages import Request, Response, error_response
@@ -80,13 +79,8 @@ class RestDoor:
 
     async def _administer(self, route: Route, request: Request, arguments: Sequence[str]) -> Response:
         action = route.action or route.name
-        try:
-            response = await route.handler(self._service, request, *arguments)
-        except REFUSED as error:
-            self._gate.audit.administered(request, action, judge(error).code)
-            raise
-        self._gate.audit.administered(request, action, DONE)
-        return response
+        with self._gate.audit.administering(request, action, REFUSED, lambda error: judge(error).code):
+            return await route.handler(self._service, request, *arguments)
 
 
 class _Place:

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from angelhair.errors import RequestError
-from angelhair.server.audit import DONE
 from angelhair.server.auth.actions import ADMINISTRATIVE
 from angelhair.server.aws.shape import Shape
 from angelhair.server.gate import Caller, Gate
@@ -143,10 +142,5 @@ class SnsDoor:
     async def _act(self, call: Call, action: str, wanted: Any) -> Shape:
         if action not in ADMINISTRATIVE:
             return await ACTIONS[action](call, wanted)
-        try:
-            result = await ACTIONS[action](call, wanted)
-        except REFUSED as error:
-            self._gate.audit.administered(call.request, action, as_sns_error(error).code)
-            raise
-        self._gate.audit.administered(call.request, action, DONE)
-        return result
+        with self._gate.audit.administering(call.request, action, REFUSED, lambda error: as_sns_error(error).code):
+            return await ACTIONS[action](call, wanted)

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from angelhair.errors import RequestError
-from angelhair.server.audit import DONE
 from angelhair.server.auth.actions import ADMINISTRATIVE
 from angelhair.server.aws.errors import Protocol
 from angelhair.server.aws.shape import Shape
@@ -112,10 +111,5 @@ class SqsDoor:
     async def _act(self, call: Call, action: str, wanted: Any) -> Shape:
         if action not in ADMINISTRATIVE:
             return await ACTIONS[action](call, wanted)
-        try:
-            result = await ACTIONS[action](call, wanted)
-        except REFUSED as error:
-            self._gate.audit.administered(call.request, action, as_sqs_error(error).code)
-            raise
-        self._gate.audit.administered(call.request, action, DONE)
-        return result
+        with self._gate.audit.administering(call.request, action, REFUSED, lambda error: as_sqs_error(error).code):
+            return await ACTIONS[action](call, wanted)
