@@ -95,12 +95,13 @@ def seeds_of(kind: str) -> Callable[[Kept, Amounts, Progress], None]:
 
 
 def _seeds(kind: str, kept: Kept, amounts: Amounts, progress: Progress) -> None:
-    while (first := kept.figures.get("seeds", 0)) < amounts.seeds:
-        portion = range(first, min(amounts.seeds, first + SEEDS_PORTION))
+    wanted = campaign.share(kind, amounts.seeds)
+    while (first := kept.figures.get("seeds", 0)) < wanted:
+        portion = range(first, min(wanted, first + SEEDS_PORTION))
 
         def tell(played: campaign.Campaign, first: int = first) -> None:
             failed = len(kept.failures) + len(played.failed)
-            progress(f"{first + played.seeds} of {amounts.seeds} seeds, {failed} failed")
+            progress(f"{first + played.seeds} of {wanted} seeds, {failed} failed")
 
         with Portion(kept):
             played = campaign.play(portion, amounts.processes, tell, kind)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from angelhair.simulation.campaign import KINDS
+from angelhair.simulation.campaign import KINDS, share
 from bench import here
 from bench.keeping import Kept
 from bench.parts import PARTS, Amounts, seeds_part
@@ -18,7 +18,7 @@ BARS = Amounts()
 LEAST_SPARK_KILLS = 20
 
 REACHED: dict[str, tuple[str, int]] = {
-    **{seeds_part(kind): ("seeds", BARS.seeds) for kind in KINDS},
+    **{seeds_part(kind): ("seeds", share(kind, BARS.seeds)) for kind in KINDS},
     "mutants": ("mutants", 12),
     "sqlite-kills": ("kills of a server", BARS.kills),
     "power-loss": ("states rebuilt", BARS.power_losses),

@@ -53,6 +53,11 @@ class Campaign:
         )
 
 
+def share(kind: str, seeds: int) -> int:
+    """Of so many: bucketed queues get them all, the other kinds as many together."""
+    return seeds if kind == BUCKETED else -(-seeds // (len(KINDS) - 1))
+
+
 def replay_line(seed: int, kind: str = BUCKETED) -> str:
     return f"angelhair simulate --replay {seed}" + ("" if kind == BUCKETED else f" --kind {kind}")
 
