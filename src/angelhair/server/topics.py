@@ -28,6 +28,7 @@ from angelhair.engine.topics.values import (
     TopicRewrite,
     as_published,
     queue_of,
+    shown,
 )
 from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import FIFO, HIDDEN, Ask, Delivery, NewMessage, WantedChange
@@ -161,14 +162,14 @@ class TopicsAtWork:
 
     def dropped(self, posting: Posting, target: Target, why: str) -> None:
         self._count("dropped", 1)
-        _log.warning("a publication of topic %s is dropped for %s: %s", posting.topic, target.endpoint, why)
+        _log.warning("a publication of topic %s is dropped for %s: %s", posting.topic, shown(target.endpoint), why)
 
     def unreadable(self, account: str, why: str) -> None:
         _log.error("a publication of account %s cannot be read, and stays: %s", account, why)
 
     def waits(self, posting: Posting, target: Target, why: str) -> None:
         self._count("waiting", 1)
-        _log.warning("a publication of topic %s waits for %s: %s", posting.topic, target.endpoint, why)
+        _log.warning("a publication of topic %s waits for %s: %s", posting.topic, shown(target.endpoint), why)
 
 
 class _Outbox:

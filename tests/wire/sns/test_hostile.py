@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from angelhair.engine.topics.values import shown
 from angelhair.server.http.messages import Request
 from angelhair.server.sns.answering import answer, decode, refuse
-from angelhair.server.sns.errors import InvalidAction, SnsError, UnsupportedOperation
+from angelhair.server.sns.errors import InvalidAction, InvalidParameter, SnsError, UnsupportedOperation
 from angelhair.server.sns.operations import ELSEWHERE, OPERATIONS
 from angelhair.server.sns.outputs import GetTopicAttributesResult
 from angelhair.server.sns.recognising import Asked, recognise
@@ -118,6 +119,23 @@ def test_actions_that_are_not_there_and_those_of_others() -> None:
     for action in ELSEWHERE:
         with pytest.raises(UnsupportedOperation):
             decode(Asked(action, {}))
+
+
+@pytest.mark.parametrize(
+    "arn",
+    ["", "orders", "arn:aws:sns:eu-west-1:123456789012", "arn:aws:sqs:eu-west-1:123456789012:orders",
+     "arn:aws:sns:eu\r\nx: y:123456789012:orders", "arn:aws:sns::123456789012:orders", f"{TOPIC}:more",
+     "arn:aws:sns:eu-west-1:12:orders", "arn:gov:sns:eu-west-1:123456789012:orders", f"{TOPIC}/x", f"{TOPIC}\n"],
+)
+def test_what_is_no_arn_of_a_topic(arn: str) -> None:
+    with pytest.raises(InvalidParameter, match="Invalid parameter: TopicArn"):
+        decoded(asked_for("GetTopicAttributes", TopicArn=arn))
+
+
+def test_a_password_in_an_endpoint_is_not_shown() -> None:
+    assert shown("http://me:secret@shop.example:80/a@b?c@d") == "http://shop.example:80/a@b?c@d"
+    assert shown("http://shop.example/a//b@c") == "http://shop.example/a//b@c"
+    assert shown("000000000000/orders") == "000000000000/orders"
 
 
 def test_lists_and_maps_are_nested_both_ways() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
@@ -138,6 +139,11 @@ def queue_of(endpoint: str) -> tuple[str, str]:
     """The account and the name of the queue that an endpoint names."""
     account, _, name = endpoint.partition("/")
     return account, name
+
+
+def shown(endpoint: str) -> str:
+    """As it may stand in a log: the URL of an endpoint may have a password in it."""
+    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", endpoint)
 
 
 class Publication(NamedTuple):

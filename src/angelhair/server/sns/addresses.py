@@ -15,6 +15,7 @@ PARTS = 6
 
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{limits.SNS_TOPIC_NAME_LENGTH}}}", re.ASCII)
 _ACCOUNT = re.compile(ACCOUNT, re.ASCII)
+_REGION = re.compile("[a-z0-9-]{1,64}", re.ASCII)
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 
 
@@ -63,6 +64,7 @@ def _parts(text: str, parameter: str) -> list[str]:
     parts = text.split(":")
     if len(parts) < PARTS:
         raise InvalidParameter(parameter, f"An ARN must have at least {PARTS} elements, not {len(parts)}")
-    if parts[0] != "arn" or not parts[1].startswith("aws") or parts[2] != "sns" or not _ACCOUNT.fullmatch(parts[4]):
+    is_of_sns = parts[0] == "arn" and parts[1].startswith("aws") and parts[2] == "sns"
+    if not is_of_sns or _REGION.fullmatch(parts[3]) is None or _ACCOUNT.fullmatch(parts[4]) is None:
         raise InvalidParameter(parameter)
     return parts[2:]

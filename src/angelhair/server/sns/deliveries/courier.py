@@ -10,7 +10,7 @@ from typing import Any
 
 from angelhair import limits
 from angelhair.engine.topics.postings import HTTP_DELIVERIES, unpack
-from angelhair.engine.topics.values import CONFIRMED, Posting, Subscription, Target
+from angelhair.engine.topics.values import CONFIRMED, Posting, Subscription, Target, shown
 from angelhair.errors import AngelhairError, QueueNotFound, SubscriptionNotFound, TopicNotFound
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, WantedChange
 from angelhair.server.aws.carried import as_uuid
@@ -104,9 +104,9 @@ class Courier:
             await self._again(account, delivery, limits.FANOUT_LOOK_SECONDS)
         except AngelhairError as error:
             # It comes back by itself.
-            _log.warning("a delivery to %s waits for the store: %s", target.endpoint, error)
+            _log.warning("a delivery to %s waits for the store: %s", shown(target.endpoint), error)
         except Exception:  # noqa: BLE001 - as above: it comes back by itself
-            _log.exception("a delivery to %s met an error that is not known; it is tried again", target.endpoint)
+            _log.exception("a delivery to %s met an error that is not known; it is tried again", shown(target.endpoint))
 
     async def _brought(self, account: str, delivery: Delivery, posting: Posting, target: Target) -> None:
         kind = posting.notes.get("type", NOTIFICATION)
@@ -127,7 +127,7 @@ class Courier:
             return
         delay = delay_seconds(policy, delivery.deliveries) if answer is Answer.FAILED else None
         if delay is not None:
-            _log.info("%s is tried again in %.0f seconds: %s", target.endpoint, delay, why)
+            _log.info("%s is tried again in %.0f seconds: %s", shown(target.endpoint), delay, why)
             await self._again(account, delivery, delay)
             return
         await self._give_up(account, delivery, posting, target, subscription, why)
@@ -187,7 +187,7 @@ class Courier:
                 await self._ack(account, delivery)
                 return
         self.dropped_total += 1
-        _log.warning("a message of topic %s is dropped for %s: %s", posting.topic, target.endpoint, why)
+        _log.warning("a message of topic %s is dropped for %s: %s", posting.topic, shown(target.endpoint), why)
         await self._ack(account, delivery)
 
     async def _ack(self, account: str, delivery: Delivery) -> None:
