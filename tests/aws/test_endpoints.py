@@ -7,6 +7,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -116,7 +117,11 @@ def test_raw_it_is_posted_as_it_was_published(make_topic: Make, endpoint: Listen
     assert (sent.body, sent.headers["x-amz-sns-rawdelivery"]) == ("for endpoints", "true")
 
 
-def test_tried_again_until_it_is_taken(make_topic: Make, endpoint: Listener) -> None:
+def test_tried_again_until_it_is_taken(
+    server: RunningServer, make_topic: Make, endpoint: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(server.service.topics, "count", lambda event, count: counts.update({event: count}))
     topic = make_topic()
     subscribe(topic, endpoint, DeliveryPolicy=AT_ONCE)
     endpoint.answer(500, 429)
@@ -124,6 +129,9 @@ def test_tried_again_until_it_is_taken(make_topic: Make, endpoint: Listener) -> 
     assert [endpoint.next().message["Message"] for _ in range(3)] == ["persistent"] * 3
     topic.publish("next")
     assert endpoint.next().message["Message"] == "next"
+    # The question whether it wants to be subscribed was posted too.
+    server.until(lambda: counts["posted"] == 3)
+    assert (counts["published"], counts["retried"], counts["dropped"]) == (2, 2, 0)
 
 
 @pytest.mark.parametrize("answers", [(503, 503, 503), (403,), (302,) * 3])

@@ -59,7 +59,7 @@ class TopicsAtWork:
         self._accounts: dict[str, None] = {}
         self._heralds: list[Callable[[str], None]] = []
         self._workers = Workers(batching.engine, hidden_account(ACCOUNT), self._hidden_accounts)
-        self._count = count
+        self.count = count
         self._turns = Turns()
         self.spread_total = 0
 
@@ -99,7 +99,7 @@ class TopicsAtWork:
         outcomes = await self._publishing.publish(account, topic, publications)
         confirmed = [outcome for outcome in outcomes if isinstance(outcome, Published)]
         if confirmed:
-            self._count("published", len(confirmed))
+            self.count("published", len(confirmed))
             self.start(account)
             # Those of a fifo topic have a place.
             name = OUTBOX if confirmed[0].place is None else FIFO_OUTBOX
@@ -158,17 +158,17 @@ class TopicsAtWork:
 
     def spread(self, account: str, count: int) -> None:
         self.spread_total += count
-        self._count("spread", count)
+        self.count("spread", count)
 
     def dropped(self, posting: Posting, target: Target, why: str) -> None:
-        self._count("dropped", 1)
+        self.count("dropped", 1)
         _log.warning("a publication of topic %s is dropped for %s: %s", posting.topic, shown(target.endpoint), why)
 
     def unreadable(self, account: str, why: str) -> None:
         _log.error("a publication of account %s cannot be read, and stays: %s", account, why)
 
     def waits(self, posting: Posting, target: Target, why: str) -> None:
-        self._count("waiting", 1)
+        self.count("waiting", 1)
         _log.warning("a publication of topic %s waits for %s: %s", posting.topic, shown(target.endpoint), why)
 
 

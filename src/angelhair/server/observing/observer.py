@@ -86,7 +86,7 @@ class Observer:
 
         self._publications = self._counts(
             "angelhair_publications", "What became of publications to topics.",
-            ("event",), ("published",), ("spread",), ("waiting",), ("dropped",))
+            ("event",), ("published",), ("spread",), ("waiting",), ("dropped",), ("posted",), ("retried",))
         self._lease_changes = self._counts(
             "angelhair_lease_changes", "Leases of lanes that this server took, lost to another or gave back.",
             ("change",), ("taken",), ("lost",), ("released",))

@@ -43,8 +43,6 @@ class Courier:
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._posting: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(limits.SNS_POSTS_AT_ONCE)
-        self.delivered_total = 0
-        self.dropped_total = 0
 
     def start(self, account: str) -> None:
         """Works for this account from now on."""
@@ -122,11 +120,12 @@ class Courier:
         body, headers = self._message(posting, target, kind, subscription)
         answer, why = await self._post(target.endpoint, body, headers)
         if answer is Answer.TAKEN:
-            self.delivered_total += 1
+            self._topics.count("posted", 1)
             await self._ack(account, delivery)
             return
         delay = delay_seconds(policy, delivery.deliveries) if answer is Answer.FAILED else None
         if delay is not None:
+            self._topics.count("retried", 1)
             _log.info("%s is tried again in %.0f seconds: %s", shown(target.endpoint), delay, why)
             await self._again(account, delivery, delay)
             return
@@ -186,7 +185,7 @@ class Courier:
                     raise outcome
                 await self._ack(account, delivery)
                 return
-        self.dropped_total += 1
+        self._topics.count("dropped", 1)
         _log.warning("a message of topic %s is dropped for %s: %s", posting.topic, shown(target.endpoint), why)
         await self._ack(account, delivery)
 
