@@ -56,6 +56,17 @@ def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live
     assert [delivery.id.number for delivery in live.receive(queue, 1)] == [8]
 
 
+def test_r11_messages_of_every_priority_and_of_a_flood_are_there(spark: SparkSession, live: Live) -> None:
+    """They lie in lanes of their own, which are a part of every id."""
+    queue = live.create(bucket_size=10, priorities=2)
+    put = live.put(queue, [NewMessage(b"%d" % number, priority=number % 2) for number in range(10)])
+    put += live.put(queue, [NewMessage(b"flood", group="flood")] * 50)
+    assert len({message.lane for message in put}) == 3
+    found = rows(table(spark, live, queue))
+    assert [row.id for row in found] == [str(message) for message in sorted(put)]
+    assert sorted(bytes(row.body) for row in found) == sorted([b"%d" % n for n in range(10)] + [b"flood"] * 50)
+
+
 def test_dead_letters_purged_and_expired_are_told_apart(spark: SparkSession, live: Live) -> None:
     graveyard = live.create(bucket_size=10)
     queue = live.create(bucket_size=10, max_deliveries=1, dead_letter_queue=graveyard)
