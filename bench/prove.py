@@ -41,7 +41,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.prove", description=__doc__)
     parser.add_argument("--only", type=_names, default=list(PARTS), metavar="PART,...", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--anew", action="store_true", help="forget what was kept of the parts that are run")
-    parser.add_argument("--seeds", type=int, default=BARS.seeds, metavar="N", help="of bucketed queues; and of the rest")
+    parser.add_argument("--seeds", type=int, default=BARS.seeds, metavar="N", help="of bucketed queues; and of others")
     parser.add_argument("--kills", type=int, default=BARS.kills, metavar="N", help="of SQLite, at each level")
     parser.add_argument("--power-losses", type=int, default=BARS.power_losses, metavar="N", help="states rebuilt")
     parser.add_argument("--cluster-kills", type=int, default=BARS.cluster_kills, metavar="N", help="at each level")
