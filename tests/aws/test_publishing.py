@@ -260,16 +260,18 @@ def test_a_server_that_has_not_read_the_key_yet_delivers_all_the_same(
 ) -> None:
     topic, queue = make_topic(), make_queue()
     topic.subscribe(queue)
-    known = server.service.topics.render
+    topics = server.service.topics
+    known = topics.render, topics.prepare
 
     async def as_if_started_now() -> None:
-        server.service.topics.render = Envelopes(Signer(server.service.engine), server.url).render
+        envelopes = Envelopes(Signer(server.service.engine), server.url)
+        topics.render, topics.prepare = envelopes.render, envelopes.prepare
 
     server.run(as_if_started_now())
     try:
         topic.publish("patience")
         found = notification(queue)
     finally:
-        server.service.topics.render = known
+        topics.render, topics.prepare = known
     assert found["Message"] == "patience"
     verify(found)

@@ -24,6 +24,9 @@ from angelhair.engine.topics.values import QUEUE, Posting, Render, Target
 from angelhair.errors import AngelhairError, InvalidRequest, QueueNotFound
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, WantedChange, validate_message
 
+Prepare = Callable[[Sequence[tuple[Posting, Target]]], Awaitable[None]]
+"""Is given what is to be rendered next, and as long as it likes. What it raises has all of it tried again."""
+
 Put = Callable[[str, str, Sequence[NewMessage]], Awaitable[list[PutOutcome]]]
 
 
@@ -75,7 +78,8 @@ class _Job:
 
 class Fanout:
     def __init__(
-        self, batching: Batching, publishing: Publishing, runtime: Runtime, put: Put, render: Render, told: Told
+        self, batching: Batching, publishing: Publishing, runtime: Runtime, put: Put, render: Render, told: Told,
+        prepare: Prepare | None = None,
     ) -> None:
         self._batching = batching
         self._engine = batching.engine
@@ -83,6 +87,7 @@ class Fanout:
         self._runtime = runtime
         self._put = put
         self._render = render
+        self._prepare = prepare
         self._told = told
 
     async def step(self, account: str, outbox: str) -> int:
@@ -165,6 +170,8 @@ class Fanout:
     async def _do(self, job: _Job) -> list[tuple[_Work, Target, str]]:
         try:
             kind = await self._kind_of(job)
+            if self._prepare is not None:
+                await self._prepare([(work.posting, target) for work, target in job.items])
             fit, lost = self._messages(job, kind)
             outcomes = await self._put(job.account, job.name, [message for *_, message in fit]) if fit else []
         except QueueNotFound as error:

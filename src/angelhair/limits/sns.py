@@ -45,9 +45,9 @@ SNS_KEY_BITS = 2_048
 SNS_CERTIFICATE_DAYS = 3_650
 """The key that messages are signed with, and how long its certificate is good: it is made once."""
 
-SNS_SIGNATURES_REMEMBERED = 128
-"""A publication is signed once, however many it goes to: that is the slowest part of it. So many are under way at a
-time; each is remembered by what was signed, so the longest come to 32 MiB."""
+SNS_SIGNATURES_REMEMBERED = 1_024
+"""A publication is signed once, however many it goes to: that is the slowest part of it. More than are under way at a
+time on one server; half a megabyte."""
 
 # --- HTTP endpoints ---------------------------------------------------------------------------------------------------
 

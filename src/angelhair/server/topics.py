@@ -11,7 +11,7 @@ from typing import Any
 
 from angelhair import limits
 from angelhair.batching.batching import AckOutcome, Batching
-from angelhair.batching.fanout import Fanout, Put
+from angelhair.batching.fanout import Fanout, Prepare, Put
 from angelhair.batching.topics import Publishing, PublishOutcome
 from angelhair.engine.engine import PutOutcome
 from angelhair.engine.topics.postings import FIFO_OUTBOX, OUTBOX, hidden_account
@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 
 
 class TopicsAtWork:
-    """To be made inside a running loop. `render` is the SNS door's, which sets it before the start. `count` hears of
-    what becomes of publications."""
+    """To be made inside a running loop. `render` and `prepare` are the SNS door's, which sets them before the start.
+    `count` hears of what becomes of publications."""
 
     def __init__(self, batching: Batching, put: Put, count: Callable[[str, int], None]) -> None:
         self._batching = batching
@@ -52,9 +52,10 @@ class TopicsAtWork:
         self._put_visible = put
         self.verbs = batching.engine.topics
         self.render: Render = as_published
+        self.prepare: Prepare = _nothing
         runtime = AsyncioRuntime()
         self._publishing = Publishing(batching, runtime)
-        self._fanout = Fanout(batching, self._publishing, runtime, self._put, self._rendered, self)
+        self._fanout = Fanout(batching, self._publishing, runtime, self._put, self._rendered, self, self._prepared)
         self._outboxes: dict[tuple[str, str], _Outbox] = {}
         self._accounts: dict[str, None] = {}
         self._heralds: list[Callable[[str], None]] = []
@@ -151,6 +152,9 @@ class TopicsAtWork:
         self._workers.wake(name, account)
         return outcomes
 
+    async def _prepared(self, items: Sequence[tuple[Posting, Target]]) -> None:
+        await self.prepare(items)
+
     def _rendered(self, posting: Posting, target: Target) -> Any:
         return self.render(posting, target)
 
@@ -227,6 +231,10 @@ class _Outbox:
                 self.hurry()
             slower = min(2 * pause_seconds, limits.FANOUT_LOOK_MOST_SECONDS)
             pause_seconds = slower if idle else limits.FANOUT_LOOK_SECONDS
+
+
+async def _nothing(_items: Sequence[tuple[Posting, Target]]) -> None:
+    pass
 
 
 def _spawned(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -74,6 +74,7 @@ class SnsDoor:
         self._public_url = None if public_url is None else public_url.rstrip("/")
         self.desk = Desk(service, self._public_url or own_url, allow_private_endpoints)
         service.topics.render = self.desk.envelopes.render
+        service.topics.prepare = self.desk.envelopes.prepare
 
     def start(self) -> None:
         """Brings messages to HTTP endpoints, also those that servers which are gone did not."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
 from angelhair import limits
-from angelhair.engine.topics.values import Posting, Rendered, Target, as_published
+from angelhair.engine.topics.values import QUEUE, Posting, Rendered, Target, as_published
 from angelhair.model import FIFO
 from angelhair.server.aws.carried import Carried, as_uuid, decode, encode, sequence_number
 from angelhair.server.sns.addresses import subscription_arn, topic_arn
@@ -42,10 +44,19 @@ class Envelopes:
         """`own_url`: for links in what came through a door that does not say how its clients call this server."""
         self._signer = signer
         self._own_url = own_url
-        self._signatures: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._signatures: OrderedDict[tuple[bytes, str], str] = OrderedDict()
+
+    async def prepare(self, items: Sequence[tuple[Posting, Target]]) -> None:
+        """Signs what is to be rendered, one by one: others have their turn in between."""
+        enveloped = [item for item in items if item[1].protocol == QUEUE and not item[1].raw]
+        if enveloped:
+            await self._signer.ready()
+        for posting, target in enveloped:
+            self.notification(posting, target)
+            await asyncio.sleep(0)
 
     def render(self, posting: Posting, target: Target) -> Rendered:
-        """For a queue. Raises `NotReady` on a server that has not read the signing key yet: it is tried again then."""
+        """For a queue. Raises `NotReady` on a server that has not read the signing key, which `prepare` sees to."""
         if target.raw and not posting.notes:
             # Published through another door: byte for byte, with what that one keeps of it.
             return as_published(posting, target)
@@ -116,11 +127,12 @@ class Envelopes:
         return message
 
     def _signature(self, posting: Posting, message: Mapping[str, Any], version: str) -> str:
-        """RSA is slow: what has been signed already for another subscriber is not signed again."""
+        """RSA is slow: what has been signed already, for another subscriber or by `prepare`, is not signed again."""
         text = "".join(f"{name}\n{message[name]}\n" for name in SIGNED[message["Type"]] if name in message)
-        known = self._signatures.get((text, version))
+        key = (sha256(text.encode()).digest(), version)
+        known = self._signatures.get(key)
         if known is None:
-            known = self._signatures[text, version] = self._signer.sign(text, version)
+            known = self._signatures[key] = self._signer.sign(text, version)
             if len(self._signatures) > limits.SNS_SIGNATURES_REMEMBERED:
                 self._signatures.popitem(last=False)
         return known
