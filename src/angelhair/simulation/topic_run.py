@@ -22,7 +22,7 @@ from angelhair.simulation.world import World
 
 TOPIC = "news"
 QUEUES = ("a", "b", "c", "d")
-MESSAGES_MOST = 80
+MESSAGES_MOST = 130
 LOAD_LIMIT_MS = 30 * 60_000
 DRAIN_LIMIT_MS = 45 * 60_000
 DRAIN_PATIENCE_MS = 8 * 60_000
