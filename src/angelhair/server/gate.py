@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from hmac import compare_digest
 
 from angelhair.clock import Clock
 from angelhair.engine.catalog import Queue
+from angelhair.engine.topics.values import Topic
 from angelhair.server.audit import Audit, claimed_key
 from angelhair.server.auth import AccessKey, Refused, SigningKeys, allowed, normal_path, not_allowed, verify
 from angelhair.server.auth.access_keys import PREFIX
@@ -26,8 +27,10 @@ from angelhair.server.http.messages import Request
 from angelhair.server.keyring import Keyring
 from angelhair.settings import ACCOUNT, REGION
 
-POLICY_NOTE = ("sqs", "Policy")
-"""Where a queue's policy lies among its notes: an attribute of SQS, and every door's business."""
+POLICY = "Policy"
+"""Among the notes of a queue below `sqs`, of a topic below `sns`: an attribute of theirs, and every door's business."""
+
+NOTHING_MORE: Mapping[str, str] = {}
 
 _REGION = re.compile(r"/[0-9]{8}/([a-z0-9-]{1,64})/[a-z0-9-]{1,64}/aws4_request")
 _BASIC = "basic "
@@ -147,10 +150,11 @@ class Gate:
 
     def check_policy(
         self, caller: Caller, request: Request, action: str, owner: str, arn: str, policy: str | None,
-        service: str = "sqs",
+        service: str = "sqs", circumstances: Mapping[str, str] = NOTHING_MORE,
     ) -> None:
         """Whether the policy of what `owner` has lets the caller do this: another account only if it says so, the
-        owner's own unless it denies."""
+        owner's own unless it denies. `circumstances`: what its conditions may be about, beyond what every request has.
+        """
         if caller.key is None:
             return
         is_owner = owner == caller.account
@@ -161,7 +165,8 @@ class Gate:
                 raise self._denied(caller, request, action)
             return
         wish = Wish(
-            caller.account, caller.arn, f"{service}:{permission(action)}", arn, self._circumstances(caller, request)
+            caller.account, caller.arn, f"{service}:{permission(action)}", arn,
+            {**self._circumstances(caller, request), **circumstances},
         )
         verdict = judge(policy, wish)
         if verdict is Verdict.ALLOWED or (is_owner and verdict is Verdict.SILENT):
@@ -186,10 +191,10 @@ class Gate:
         }
 
 
-def policy_of(queue: Queue) -> str | None:
-    """The policy of a queue, as it was set."""
-    attributes = queue.notes.get(POLICY_NOTE[0])
-    policy = attributes.get(POLICY_NOTE[1]) if isinstance(attributes, dict) else None
+def policy_of(owned: Queue | Topic) -> str | None:
+    """The policy of a queue or a topic, as it was set."""
+    attributes = owned.notes.get("sns" if isinstance(owned, Topic) else "sqs")
+    policy = attributes.get(POLICY) if isinstance(attributes, dict) else None
     return policy if isinstance(policy, str) else None
 
 

@@ -30,9 +30,11 @@ ONLY_OF_THE_OWNER = frozenset({
 })
 """What Amazon SQS allows no other account, whatever a policy says."""
 
-RESCUING = frozenset({"GetQueueAttributes", "RemovePermission", "SetQueueAttributes"})
-"""What a denial in a policy never keeps a key without limits of the queue's own account from: how else would the
-policy be mended?"""
+RESCUING = frozenset({
+    "GetQueueAttributes", "GetTopicAttributes", "RemovePermission", "SetQueueAttributes", "SetTopicAttributes",
+})
+"""What a denial in a policy never keeps a key without limits of the owner's own account from: how else would the policy
+be mended?"""
 
 _BATCHES = {f"{name}Batch": name for name in ("ChangeMessageVisibility", "DeleteMessage", "Publish", "SendMessage")}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from angelhair.errors import RequestError
 from angelhair.server.auth.actions import ADMINISTRATIVE
-from angelhair.server.gate import Gate, policy_of
+from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response, error_response
 from angelhair.server.rest.errors import REFUSED, judge, response_to
 from angelhair.server.rest.route import Route
@@ -64,18 +64,32 @@ class RestDoor:
         # A topic's routes have the queue that is subscribed behind the topic; a queue's, no other name.
         names = arguments if route.template.startswith(OF_TOPICS) and arguments else [name]
         self._gate.check_key(caller, request, action, names)
-        if name is None or not route.template.startswith(OF_QUEUES):
+        if name is None:
             return
+        if route.template.startswith(OF_QUEUES):
+            await self._check_queue(route, request, caller, action, name)
+        elif route.template.startswith(OF_TOPICS) and action != "CreateTopic":
+            await self._check_topic(request, caller, action, name)
+
+    async def _check_queue(self, route: Route, request: Request, caller: Caller, action: str, name: str) -> None:
         try:
             queue = await self._service.engine.find_queue(caller.account, name)
         except RequestError:
             # The handler says so.
             queue = None
-        if route.reaches is not None and caller.key.queues is not None:
+        if route.reaches is not None and caller.key is not None and caller.key.queues is not None:
             self._gate.check_key(caller, request, action, route.reaches(request, queue))
         if queue is not None:
             arn = f"arn:aws:sqs:{caller.region}:{caller.account}:{name}"
             self._gate.check_policy(caller, request, action, caller.account, arn, policy_of(queue))
+
+    async def _check_topic(self, request: Request, caller: Caller, action: str, name: str) -> None:
+        try:
+            topic = await self._service.topics.verbs.find(caller.account, name)
+        except RequestError:
+            return
+        arn = f"arn:aws:sns:{caller.region}:{caller.account}:{name}"
+        self._gate.check_policy(caller, request, action, caller.account, arn, policy_of(topic), "sns")
 
     async def _administer(self, route: Route, request: Request, arguments: Sequence[str]) -> Response:
         action = route.action or route.name

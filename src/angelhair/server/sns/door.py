@@ -8,10 +8,9 @@ from typing import Any
 from angelhair.errors import RequestError
 from angelhair.server.auth.actions import ADMINISTRATIVE
 from angelhair.server.aws.shape import Shape
-from angelhair.server.gate import Caller, Gate
+from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.service import Service
-from angelhair.server.sns import kept
 from angelhair.server.sns.actions import (
     permissions,
     protection,
@@ -130,14 +129,15 @@ class SnsDoor:
         call = Call(self._service, request, caller, account, region, self.desk, self._public_url)
         if caller.key is None:
             return call
-        self._gate.check_key(caller, request, action, [target.name])
+        self._gate.check_key(caller, request, action, target.names)
         if target.name is not None and action != "CreateTopic":
             try:
-                policy = kept.attribute(await self._service.topics.verbs.find(account, target.name), "Policy")
+                policy = policy_of(await self._service.topics.verbs.find(account, target.name))
             except RequestError:
                 # Of one's own account the action says that there is none; of another, nobody is told.
                 policy = None
-            self._gate.check_policy(caller, request, action, account, call.arn_of(target.name), policy, "sns")
+            arn = call.arn_of(target.name)
+            self._gate.check_policy(caller, request, action, account, arn, policy, "sns", target.circumstances)
         return call
 
     async def _act(self, call: Call, action: str, wanted: Any) -> Shape:

@@ -14,15 +14,14 @@ from angelhair.engine.topics.values import (
     queue_endpoint,
     queue_of,
 )
-from angelhair.errors import InvalidRequest, QueueNotFound, TopicNotFound
-from angelhair.server.auth.policies import Verdict, Wish, judge
-from angelhair.server.aws.arns import FIFO, queue_arn
-from angelhair.server.gate import policy_of
+from angelhair.errors import InvalidRequest, TopicNotFound
+from angelhair.server.aws.arns import FIFO
 from angelhair.server.sns import kept, outputs
 from angelhair.server.sns.actions.call import Call
+from angelhair.server.sns.actions.consent import check_consent, check_dead_letters
 from angelhair.server.sns.checked import OfSubscription, OfTopic, Subscribe
 from angelhair.server.sns.checks.attributes import checked_subscription_attributes
-from angelhair.server.sns.errors import AuthorizationError, InvalidParameter, SubscriptionLimitExceeded
+from angelhair.server.sns.errors import InvalidParameter, SubscriptionLimitExceeded
 from angelhair.server.sns.inputs import UnsubscribeRequest
 
 PENDING_SAID = "pending confirmation"
@@ -37,9 +36,10 @@ async def subscribe(call: Call, wanted: Subscribe) -> outputs.SubscribeResult:
     new = NewSubscription(wanted.protocol, endpoint, raw=False, status=CONFIRMED if is_queue else PENDING)
     new = kept.subscription_with(new, attributes, topic.endswith(FIFO), at_subscribe=True)
     if is_queue:
-        await _check_consent(call, topic, *queue_of(endpoint))
+        await check_consent(call, topic, *queue_of(endpoint))
     else:
         await call.desk.check_endpoint(wanted.endpoint)
+    await check_dead_letters(call, topic, attributes)
     await call.desk.ready()
     try:
         subscription, made = await call.topics.subscribe(call.account, topic, new)
@@ -58,23 +58,6 @@ async def subscribe(call: Call, wanted: Subscribe) -> outputs.SubscribeResult:
 def _own(call: Call, endpoint: str) -> str:
     account, name = queue_of(endpoint)
     return queue_endpoint(call.endpoint_account(account), name)
-
-
-async def _check_consent(call: Call, topic: str, account: str, name: str) -> None:
-    """Nobody has messages put into a queue of another account which that account did not agree to: it subscribes the
-    queue itself, or the queue's policy lets the topic send."""
-    if account in (call.account, call.caller.account):
-        return
-    try:
-        policy = policy_of(await call.service.engine.find_queue(account, name))
-    except QueueNotFound:
-        policy = None
-    wish = Wish(
-        None, "", "sqs:SendMessage", queue_arn(call.region, account, name),
-        {"aws:sourcearn": call.arn_of(topic), "aws:sourceaccount": call.account}, service="sns.amazonaws.com",
-    )
-    if policy is None or judge(policy, wish) is not Verdict.ALLOWED:
-        raise AuthorizationError(f"The policy of the queue does not let the topic send: {name}")
 
 
 async def confirm_subscription(call: Call, wanted: OfTopic[str]) -> outputs.ConfirmSubscriptionResult:

@@ -11,6 +11,7 @@ from angelhair.server.aws.arns import FIFO, queue_arn
 from angelhair.server.aws.tokens import token_of, value_of
 from angelhair.server.sns import kept, outputs
 from angelhair.server.sns.actions.call import Call
+from angelhair.server.sns.actions.consent import check_dead_letters
 from angelhair.server.sns.addresses import is_topic_name
 from angelhair.server.sns.checked import OfSubscription, OfTopic
 from angelhair.server.sns.checks.attributes import checked_subscription_attributes
@@ -107,6 +108,7 @@ async def set_subscription_attributes(
     address, request = wanted.subscription, wanted.wanted
     texts = {request.attribute_name: request.attribute_value or ""}
     attributes = checked_subscription_attributes(texts, at_subscribe=False)
+    await check_dead_letters(call, address.topic, attributes)
 
     def rewrite(found: Subscription) -> Subscription:
         changed = kept.subscription_with(found, attributes, address.topic.endswith(FIFO), at_subscribe=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from angelhair import limits
 from angelhair.engine.topics import filters
-from angelhair.server.aws.arns import FIFO, parse_arn
+from angelhair.server.aws.arns import FIFO, QueueArn, parse_arn
 from angelhair.server.aws.policies import json_object, statements_in
 from angelhair.server.sns.checks.delivery_policies import check_delivery_policy
 from angelhair.server.sns.errors import InvalidParameter
@@ -89,6 +89,7 @@ OF_TOPICS: dict[str, Check] = {
     **dict.fromkeys(FEEDBACK, _text),
 }
 ONLY_FIFO = ("ContentBasedDeduplication", "FifoThroughputScope")
+REDRIVE = "RedrivePolicy"
 
 
 def checked_topic_attributes(texts: Mapping[str, str], is_fifo: bool) -> dict[str, str]:
@@ -132,7 +133,7 @@ OF_SUBSCRIPTIONS: dict[str, Check] = {
     "FilterPolicy": _text,
     "FilterPolicyScope": _choice(*SCOPES),
     "RawMessageDelivery": _truth,
-    "RedrivePolicy": _redrive,
+    REDRIVE: _redrive,
     "ReplayPolicy": _never,
     "SubscriptionRoleArn": _text,
 }
@@ -161,10 +162,14 @@ def check_filter(policy: str | None, scope: str, at_subscribe: bool) -> None:
         raise InvalidParameter(f"{where}FilterPolicy: {error}") from None
 
 
+def dead_letter_arn(policy: str | None) -> QueueArn | None:
+    found = None if policy is None else json_object(policy)
+    return None if found is None else parse_arn(str(found.get("deadLetterTargetArn")))
+
+
 def dead_letter_queue(policy: str | None, is_fifo: bool) -> str | None:
     """The name of the queue that takes what a subscription cannot be brought."""
-    found = None if policy is None else json_object(policy)
-    arn = None if found is None else parse_arn(str(found.get("deadLetterTargetArn")))
+    arn = dead_letter_arn(policy)
     if arn is None:
         return None
     if arn.name.endswith(FIFO) and not is_fifo:

@@ -14,12 +14,12 @@ from msgspec import UNSET
 from angelhair import limits
 from angelhair.engine.catalog import Queue
 from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, QueueSettings
-from angelhair.server.gate import POLICY_NOTE
+from angelhair.server import gate
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy
 from angelhair.server.sqs.checks.attributes import KIND, LIMITS, NAME_RESTS, WIDE
 from angelhair.server.sqs.checks.policies import parse_redrive_allow_policy
 
-(ATTRIBUTES, POLICY), TAGS, PURGED_AT = POLICY_NOTE, "tags", "purged_at_ms"
+ATTRIBUTES, POLICY, TAGS, PURGED_AT = "sqs", gate.POLICY, "tags", "purged_at_ms"
 """Names among a queue's notes; the policy lies among the attributes."""
 
 IN_SETTINGS = {
