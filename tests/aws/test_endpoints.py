@@ -188,7 +188,7 @@ def test_a_delivery_that_its_server_did_not_live_to_make_is_made(
     "address",
     ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1",
      "255.255.255.255", "::1", "::", "fe80::1%eth0", "fd00::1", "ff02::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1",
-     "2002:7f00:1::", "nonsense"],
+     "2002:7f00:1::", "nonsense", "fec0::1", "::127.0.0.1", "4000::1", "5f00::1"],
 )
 def test_an_address_of_this_network(address: str) -> None:
     assert not is_public(address)

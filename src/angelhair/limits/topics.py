@@ -15,6 +15,10 @@ SUBSCRIPTION_BYTES = 300 * 1024
 PUBLICATION_BYTES = 4 * 1024 * 1024
 """Bodies of a publication: with its subscriptions it is one message of the outbox, whose limit is twice that."""
 
+ENVELOPE_BYTES = 256 * 1024
+"""What an envelope has beside the body and twice the attributes: names, addresses and a signature are far less, unless
+a client calls the server by a name as long as headers may be."""
+
 PUBLISH_MESSAGES = 100
 """Publications that are put into the outbox at once: with a thousand subscriptions each, some 20 MiB."""
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from hashlib import blake2b, sha256
 
+from angelhair import limits
 from angelhair.engine.topics.values import (
     BY_GROUP,
     CONFIRMED,
@@ -23,6 +24,8 @@ OUTBOX, FIFO_OUTBOX, HTTP_DELIVERIES = "outbox", "outbox.fifo", "http-deliveries
 
 _LENGTH_BYTES = 4
 _ID_BYTES = 16
+_JSON_GROWTH = 6
+"""Bytes of JSON for a byte of a text, at most."""
 
 
 def hidden_account(account: str) -> str:
@@ -54,6 +57,18 @@ def posting_of(topic: Topic, publication: Publication, publication_id: str, now_
         publication_id if key is None else "", topic.account, topic.name, topic.settings.kind, now_ms, publication.body,
         publication.attributes, publication.group, key, publication.subject, publication.bodies, None,
         publication.notes,
+    )
+
+
+def fits_into_envelopes(publication: Publication) -> bool:
+    """Whether the message of a subscription that is not raw can be put into its queue: there the body is a text of
+    JSON, in which quotes take twice their room, and what is no text up to six times."""
+    room_bytes = limits.BODY_BYTES - limits.ENVELOPE_BYTES - 2 * len((publication.attributes or "").encode())
+    bodies = [publication.body, *(body.encode() for body in publication.bodies.values())]
+    return all(
+        len(body) * _JSON_GROWTH <= room_bytes
+        or len(json.dumps(body.decode(errors="replace"), ensure_ascii=False).encode()) <= room_bytes
+        for body in bodies
     )
 
 

@@ -13,7 +13,7 @@ from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Slice, Span, Store
 from angelhair.engine.topics import catalog, filters, subscriptions
-from angelhair.engine.topics.postings import outbox_message, posting_of, targets_of
+from angelhair.engine.topics.postings import fits_into_envelopes, outbox_message, posting_of, targets_of
 from angelhair.engine.topics.rows import topic_of
 from angelhair.engine.topics.subscriptions import Subscribed, subscribed
 from angelhair.engine.topics.values import (
@@ -155,6 +155,8 @@ class Topics:
             message = outbox_message(topic, posting, targets) if goes else None
             if message is not None and len(message.body) > limits.BODY_BYTES:
                 prepared.append(InvalidRequest("body", f"and attributes are too long for {len(targets)} subscriptions"))
+            elif any(not target.raw for target in targets) and not fits_into_envelopes(publication):
+                prepared.append(InvalidRequest("body", "is too long for subscriptions that are not raw"))
             else:
                 prepared.append((publication_id, message))
         return prepared
