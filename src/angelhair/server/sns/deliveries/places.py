@@ -64,4 +64,7 @@ def is_public(text: str) -> bool:
             inner = ipaddress.IPv4Address(int(address) & _LOW_BITS)
         if inner is not None:
             return is_public(str(inner))
-    return address.is_global and not address.is_multicast
+        if address.is_site_local:
+            # Once what `fc00::` is now, and still so in some networks.
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
