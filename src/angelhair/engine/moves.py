@@ -87,13 +87,24 @@ async def _redrive_lane(
 ) -> None:
     """Moves visible messages of a lane to the destination, or each to the queue that it came from.
 
-    Messages that came from nowhere, or from a queue that is gone, stay where they are and do not count.
+    Messages that came from nowhere, or from a queue that is gone, stay where they are and do not count. However many
+    they are, what is behind them is found: who hears that nothing was moved takes it that nothing is left to move.
     """
+    following: int | None = 0
+    before = done.arrived
+    while following is not None and done.arrived == before:
+        wanted = limits.PEEK_MESSAGES if destination is None else most - done.arrived
+        with begun(done.begun):
+            trusted = memory.clock_is_good(memory.clock.now())
+            found, following = await peek.visible_candidates(lane, wanted, trusted, True, following)
+        await _redrive_found(memory, queue, lane, destination, most, done, found)
+
+
+async def _redrive_found(
+    memory: Memory, queue: Queue, lane: Lane, destination: str | None, most: int, done: Moved,
+    found: Sequence[tuple[int, Candidate]],
+) -> None:
     now = memory.clock.now()
-    trusted = memory.clock_is_good(now)
-    wanted = limits.PEEK_MESSAGES if destination is None else most - done.arrived
-    with begun(done.begun):
-        found = await peek.visible_candidates(lane, wanted, trusted, True)
     for bucket, candidates in by_bucket(found).items():
         with begun(done.begun):
             targets = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from angelhair import limits
 from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
@@ -10,22 +12,31 @@ from angelhair.engine.store import Span
 from angelhair.model import MessageId, Peeked
 
 
+class Seen(NamedTuple):
+    candidates: list[tuple[int, Candidate]]
+    """Each with its bucket."""
+    following: int | None
+    """From which id on to look for more; None when there is nothing behind it."""
+
+
 async def visible_candidates(
-    lane: Lane, most: int, expiring: bool, opening: bool = False
-) -> list[tuple[int, Candidate]]:
-    """Up to `most` messages that could be received now, the lowest ids first, from a bounded number of buckets.
+    lane: Lane, most: int, expiring: bool, opening: bool = False, first: int = 0
+) -> Seen:
+    """Up to `most` messages that could be received now, the lowest ids from `first` on, from a bounded number of
+    buckets.
 
     With `opening`, buckets are opened, so that what was never delivered can be moved.
     """
     marks = await read_marks(lane)
     if marks.next_id == 0:
-        return []
+        return Seen([], None)
     found: list[tuple[int, Candidate]] = []
     looked = 0
-    for bucket in range(marks.repair, lane.bucket_of(marks.next_id - 1) + 1):
+    for bucket in range(max(marks.repair, lane.bucket_of(first)), lane.bucket_of(marks.next_id - 1) + 1):
         if bucket in lane.view.finished:
             continue
         if len(found) >= most or looked >= limits.PEEK_BUCKETS:
+            following = bucket * lane.settings.bucket_size
             break
         looked += 1
         findings = await examine(lane, marks, bucket, expiring)
@@ -37,12 +48,16 @@ async def visible_candidates(
             # Remembered, so that the next look gets further.
             lane.view.remember_finished(bucket)
         else:
-            found.extend((bucket, candidate) for candidate in sorted(findings.visible))
-    return found[:most]
+            found.extend((bucket, candidate) for candidate in sorted(findings.visible) if candidate.number >= first)
+    else:
+        following = None
+    if len(found) > most:
+        following = found[most][1].number
+    return Seen(found[:most], following)
 
 
 async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
-    found = await visible_candidates(lane, most, expiring)
+    found, _ = await visible_candidates(lane, most, expiring)
     by_bucket: dict[int, list[Candidate]] = {}
     for bucket, candidate in found:
         by_bucket.setdefault(bucket, []).append(candidate)

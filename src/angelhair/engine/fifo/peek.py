@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from angelhair.engine.fifo.epoch import look
 from angelhair.engine.fifo.judge import judge, present
 from angelhair.engine.fifo.lane import Lane
@@ -10,8 +12,9 @@ from angelhair.engine.fifo.state import State
 from angelhair.model import MessageId, Peeked
 
 
-async def visible(lane: Lane, most: int) -> list[tuple[str, int]]:
-    """Groups and numbers of messages that could be received now, group by group, each in order."""
+async def visible(lane: Lane, most: int, besides: Container[str] = ()) -> list[tuple[str, int]]:
+    """Groups and numbers of messages that could be received now, group by group, each in order; of other groups than
+    those that are `besides`."""
     marks = await read_on(lane)
     await look(lane)
     while True:
@@ -20,6 +23,8 @@ async def visible(lane: Lane, most: int) -> list[tuple[str, int]]:
         for group in lane.view.index.in_order():
             if len(found) >= most:
                 break
+            if group in besides:
+                continue
             state = lane.view.states.get(group, State())
             found += [(group, number) for number in judge(lane, group, state, at, most - len(found)).deliverable]
         if len(found) >= most or not await read_ahead(lane):

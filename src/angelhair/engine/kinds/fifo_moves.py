@@ -51,9 +51,10 @@ async def redrive(memory: Memory, queue: Queue, destination: str | None, most: i
     arrived = 0
     for number in queue.read_lanes:
         lane = make(queue, number)
+        staying: set[str] = set()
         while arrived < most:
             with begun(arrived > 0):
-                picks = await visible(lane, min(most - arrived, limits.MOVES))
+                picks = await visible(lane, min(most - arrived, limits.MOVES), staying)
                 wanted = await _by_destination(lane, picks) if destination is None else {destination: picks}
                 went = 0
                 for name, group in wanted.items():
@@ -63,8 +64,11 @@ async def redrive(memory: Memory, queue: Queue, destination: str | None, most: i
                     elif destination is not None:
                         raise InvalidRequest("kind", f"there is no fifo queue {name!r}, and messages keep their order")
             arrived += went
-            if not went:
+            if not picks:
                 break
+            if not went:
+                # What cannot go back holds nothing back but its own group.
+                staying.update(group for group, _ in picks)
     return arrived
 
 
