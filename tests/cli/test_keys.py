@@ -89,7 +89,7 @@ def test_other_addresses_are_served_without_open_once_there_is_a_key(
 ) -> None:
     """As `config` says; a server that starts is in tests/aws/keys."""
     _, err = said(capsys, "config", "--host", "0.0.0.0", *place, code=2)
-    assert "make one with `angelhair key create`, or start with --open" in err
+    assert f"make one with `angelhair key create --data {place[1]}`, or start with --open" in err
     said(capsys, "key", "create", *place)
     _, err = said(capsys, "config", "--host", "0.0.0.0", *place)
     assert err == ""

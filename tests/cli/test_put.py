@@ -29,6 +29,15 @@ def test_a_body_on_the_command_line(angelhair: Angelhair, client: Client, queue:
     assert (message.text, message.content_type) == ("grüß dich", "text/plain")
 
 
+def test_a_body_behind_options(angelhair: Angelhair, client: Client, queue: str) -> None:
+    angelhair("put", queue, "--content-type", "text/plain", "last")
+    assert (client.peek(queue)[0].text, client.peek(queue)[0].content_type) == ("last", "text/plain")
+    angelhair("put", queue, "--key", "k", "-", given=b"read")
+    assert bodies(client, queue) == [b"last", b"read"]
+    for words in (("--key", "k", "one", "two"), ("one", "--key", "k", "two")):
+        assert "unrecognized arguments" in angelhair("put", queue, *words, expect=2).err
+
+
 def test_json(angelhair: Angelhair, client: Client, queue: str) -> None:
     assert angelhair("put", queue, "x", "--json").json == {"id": client.peek(queue)[0].id, "queue": queue}
 

@@ -20,6 +20,12 @@ def test_create_reads_settings_as_what_they_are(angelhair: Angelhair, client: Cl
     assert wanted.items() <= client.queue(name).settings.items()
 
 
+def test_settings_and_prefixes_behind_options(angelhair: Angelhair, name: str) -> None:
+    said = angelhair("queue", "create", name, "--json", "visibility_timeout=2m", "lanes=2")
+    assert {"visibility_timeout": 120, "lanes": 2}.items() <= said.json["settings"].items()
+    assert angelhair("queue", "list", "--json", name).json == {"queues": [name]}
+
+
 def test_create_again_is_as_good_and_with_other_settings_refused(angelhair: Angelhair, queue: str) -> None:
     assert angelhair("queue", "create", queue).out == ""
     said = angelhair("queue", "create", queue, "lanes=2", expect=1)

@@ -40,13 +40,17 @@ def test_on_a_terminal_it_says_what_to_try(host: str, tmp_path: Path) -> None:
     assert all(f"http://127.0.0.1:{found.group(1)}/" in line for line in [*calls, lines[-1]])
 
 
-def test_elsewhere_it_says_one_line(tmp_path: Path) -> None:
+def test_elsewhere_it_says_one_line_and_what_is_unsafe(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*COMMAND, "serve", "--port", "0", "--data", str(tmp_path)], env=environment(), stdout=subprocess.PIPE,
-        text=True,
+        stderr=subprocess.PIPE, text=True,
     ) as running:
-        assert running.stdout is not None
+        assert running.stdout is not None and running.stderr is not None
         assert running.stdout.readline().startswith("angelhair serves ")
+        assert running.stderr.readline() == (
+            "angelhair serve: no access keys: any signature passes, and everybody on this machine may do everything. "
+            f"The first key ends that: angelhair key create --data {tmp_path}\n"
+        )
         running.send_signal(signal.SIGTERM)
         assert running.stdout.read() == ""
 

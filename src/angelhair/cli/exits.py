@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -88,6 +89,8 @@ def in_words(error: Exception) -> str:
             return f"unavailable, nothing was done: {error}"
         case OutcomeUnknown():
             return f"outcome unknown, it may have happened: {error}"
+        case NotAllowed() if not os.environ.get("ANGELHAIR_KEY_ID"):
+            return f"{error}; this command takes them from ANGELHAIR_KEY_ID and ANGELHAIR_SECRET"
         case _:
             return str(error)
 

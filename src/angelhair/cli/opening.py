@@ -13,7 +13,7 @@ from angelhair import limits
 from angelhair.engine import accounts
 from angelhair.engine.store import Store
 from angelhair.errors import AngelhairError, StoreRefused, Unavailable
-from angelhair.server.configuration import SettingsRefused, open_warning, serving_problem
+from angelhair.server.configuration import SettingsRefused, development_warning, open_warning, serving_problem
 from angelhair.server.installing import to_install
 from angelhair.settings import DATABASE_NAME, DEFAULT_DATA, Settings
 
@@ -51,9 +51,7 @@ async def prepare(settings: Settings, tell: Tell = silence) -> None:
     problem = serving_problem(settings)
     if problem is not None:
         raise SettingsRefused([problem])
-    warning = open_warning(settings)
-    if warning is not None:
-        tell(warning)
+    tell(open_warning(settings) or development_warning(settings))
 
 
 async def keys_there(settings: Settings) -> bool:

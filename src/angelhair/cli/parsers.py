@@ -27,7 +27,7 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What nobody knows is said by the command that was asked, with the option that may have been meant."""
         chosen, unknown = self.parse_known_args(args, namespace)
-        if unknown:
+        if unknown and not _taken_late(self._asked(chosen), chosen, unknown):
             # What stands before the command is for nobody but this parser.
             first = next(iter(args or []), None)
             asked = self if unknown[0] == first else self._asked(chosen)
@@ -63,6 +63,18 @@ class Parser(argparse.ArgumentParser):
         if message:
             sys.stderr.write(message)
         sys.exit(status)
+
+
+def _taken_late(asked: argparse.ArgumentParser, chosen: argparse.Namespace, words: list[str]) -> bool:
+    """Whether these are the words that may be left out: where an option stands before them, older Pythons take them as
+    left out, and what then comes as unknown."""
+    action = next((each for each in asked._get_positional_actions() if each.nargs in ("?", "*")), None)
+    if action is None or getattr(chosen, action.dest) not in (action.default, []):
+        return False
+    if any(word.startswith("-") and word != "-" for word in words) or (action.nargs == "?" and len(words) > 1):
+        return False
+    setattr(chosen, action.dest, asked._get_values(action, words))  # type: ignore[attr-defined]
+    return True
 
 
 class Help(argparse.HelpFormatter):

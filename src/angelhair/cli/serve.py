@@ -24,7 +24,6 @@ To try it, in another terminal:
   curl -X PUT {url}/queues/hello/message -H 'Content-Type: text/plain' -d 'hello'
   curl {url}/queues/hello/messages/10
 Or, where the AWS command line is: aws --endpoint-url {url} sqs list-queues
-Until it has an access key, any signature passes and everybody on this machine may do everything: angelhair key create
 All that it can do is at {url}/docs; Ctrl-C stops it."""
 
 CANNOT_SERVE = 1

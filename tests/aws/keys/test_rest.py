@@ -33,6 +33,7 @@ def test_rest_takes_a_key_and_its_secret(server: Keyed, shop: Key, partner: Key,
             refused = line.get("/queues")
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized")
         assert refused.headers["www-authenticate"].startswith("Basic ")
+        assert ("asks for an access key" in refused.json()["message"]) is (key is None)
     for damaged in ("Basic", "Basic !", "Basic /w==", "Bearer x"):
         assert httpx.get(f"{server.url}/queues", headers={"authorization": damaged}).status_code == 401
 

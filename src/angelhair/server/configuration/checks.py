@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ def serving_problem(settings: Settings) -> str | None:
         return None
     return (
         f"without access keys only the loopback address is served, and {settings.host} is not one; make one with "
-        "`angelhair key create`, or start with --open to serve everybody who can reach this machine"
+        f"`{_first_key(settings)}`, or start with --open to serve everybody who can reach this machine"
     )
 
 
@@ -40,3 +41,21 @@ def open_warning(settings: Settings) -> str | None:
         f"OPEN: no access keys, and {settings.host} is not the loopback address: "
         "EVERYBODY WHO CAN REACH THIS PORT MAY READ, WRITE AND DELETE EVERYTHING"
     )
+
+
+def development_warning(settings: Settings) -> str:
+    """The same where only this machine is served."""
+    return (
+        "no access keys: any signature passes, and everybody on this machine may do everything. "
+        f"The first key ends that: {_first_key(settings)}"
+    )
+
+
+def _first_key(settings: Settings) -> str:
+    """The command that makes it in this store: without its place it would make one in another."""
+    words = ["angelhair", "key", "create"]
+    if settings.on_cassandra:
+        words += ["--contact-points", ",".join(settings.contact_points), "--keyspace", settings.keyspace]
+    elif settings.data is not None:
+        words += ["--data", settings.data]
+    return shlex.join(words)

@@ -102,6 +102,10 @@ def judge(error: Exception) -> Verdict:
     match error:
         case Refusal():
             return Verdict(error.code, error.message, error.field)
+        case Refused(code="MissingAuthenticationToken"):
+            return Verdict(
+                "unauthorized", "this server asks for an access key: its id and secret as user and password, or a signature"
+            )
         case Refused():
             return Verdict("forbidden" if error.code == _DENIED else "unauthorized", error.message)
         case Unavailable():
