@@ -156,11 +156,11 @@ def test_only_what_was_asked_for_and_nothing_when_nothing_was(sqs: Any, make: Ma
 def test_attributes_that_are_set_are_said_and_stay_beside_the_others(make: Make) -> None:
     queue = make(DelaySeconds=5)
     queue.set(VisibilityTimeout=60, MessageRetentionPeriod=600)
-    queue.set(ReceiveMessageWaitTimeSeconds=3, KmsMasterKeyId="alias/shop")
+    queue.set(ReceiveMessageWaitTimeSeconds=3, KmsMasterKeyId="alias/shop", KmsDataKeyReusePeriodSeconds=600)
     said = queue.attributes()
     assert (said["DelaySeconds"], said["VisibilityTimeout"], said["MessageRetentionPeriod"]) == ("5", "60", "600")
     assert (said["ReceiveMessageWaitTimeSeconds"], said["KmsMasterKeyId"]) == ("3", "alias/shop")
-    assert said["SqsManagedSseEnabled"] == "false"
+    assert (said["SqsManagedSseEnabled"], said["KmsDataKeyReusePeriodSeconds"]) == ("false", "600")
     queue.set(KmsMasterKeyId="")
     assert "KmsMasterKeyId" not in queue.attributes()
 

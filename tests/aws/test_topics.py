@@ -58,15 +58,25 @@ def test_attributes_that_are_set_are_said(make_topic: Make) -> None:
     policy = {"http": {"defaultHealthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 9, "numRetries": 5}}}
     topic.set("DeliveryPolicy", json.dumps(policy))
     topic.set("MaximumMessageSize", "1024")
-    topic.set("HTTPSuccessFeedbackSampleRate", "5")
     topic.set("DisplayName", "")
     said = topic.attributes()
     assert (said["DisplayName"], said["SignatureVersion"], said["TracingConfig"]) == ("", "2", "PassThrough")
     assert (said["KmsMasterKeyId"], said["MaximumMessageSize"]) == ("key/k", "1024")
-    assert said["HTTPSuccessFeedbackSampleRate"] == "5"
     assert json.loads(said["DeliveryPolicy"]) == policy
     effective = json.loads(said["EffectiveDeliveryPolicy"])["http"]["defaultHealthyRetryPolicy"]
     assert (effective["minDelayTarget"], effective["maxDelayTarget"], effective["numRetries"]) == (1, 9, 5)
+
+
+def test_where_deliveries_are_to_be_logged_is_kept_and_said(make_topic: Make) -> None:
+    topic = make_topic()
+    wanted = {}
+    for number, protocol in enumerate(("Application", "Firehose", "HTTP", "Lambda", "SQS"), 1):
+        wanted[f"{protocol}SuccessFeedbackRoleArn"] = f"arn:aws:iam::123456789012:role/success-{number}"
+        wanted[f"{protocol}FailureFeedbackRoleArn"] = f"arn:aws:iam::123456789012:role/failure-{number}"
+        wanted[f"{protocol}SuccessFeedbackSampleRate"] = str(number)
+    for name, value in wanted.items():
+        topic.set(name, value)
+    assert wanted.items() <= topic.attributes().items()
 
 
 @pytest.mark.parametrize(
