@@ -28,5 +28,6 @@ def test_fifo_and_wrong_usage(angelhair: Angelhair, name: str) -> None:
     assert "group" in angelhair("topic", "publish", topic, "x", expect=1).err
     said = angelhair("topic", "publish", topic, "--group", "g", "--json", given=b"from standard input")
     assert said.json.keys() == {"id", "topic"}
-    assert angelhair("topic", "publish", topic, "--group", "eur", "--key", "17", "1.08", "--json").json["topic"] == topic
+    said = angelhair("topic", "publish", topic, "--group", "eur", "--key", "17", "1.08", "--json")
+    assert said.json["topic"] == topic
     angelhair("topic", "publish", topic, "x", "--file", "y", expect=2)

@@ -73,7 +73,7 @@ def _taken_late(asked: argparse.ArgumentParser, chosen: argparse.Namespace, word
         return False
     if any(word.startswith("-") and word != "-" for word in words) or (action.nargs == "?" and len(words) > 1):
         return False
-    setattr(chosen, action.dest, asked._get_values(action, words))  # type: ignore[attr-defined]
+    setattr(chosen, action.dest, asked._get_values(action, words))
     return True
 
 

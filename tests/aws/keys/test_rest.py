@@ -13,6 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from angelhair import Client, limits
+from angelhair.cli.main import main
 from angelhair.errors import NotAllowed
 from tests.aws.keys.keyed import Key, Keyed, keyed, until
 
@@ -150,3 +151,14 @@ def _try_hostile_words(server: Keyed, shop: Key) -> None:
         assert 400 <= answer.status < 500, (method, target, shown, said)
         assert b"Traceback" not in said and shop.secret.encode() not in said
     line.close()
+
+
+def test_the_command_says_where_it_takes_a_key_from(
+    server: Keyed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANGELHAIR_KEY_ID", raising=False)
+    assert main(["queue", "list", "--server", server.url]) == 1
+    assert capsys.readouterr().err == (
+        "angelhair queue list: this server asks for an access key: its id and secret as user and password, or a "
+        "signature; this command takes them from ANGELHAIR_KEY_ID and ANGELHAIR_SECRET\n"
+    )

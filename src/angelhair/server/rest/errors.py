@@ -103,9 +103,8 @@ def judge(error: Exception) -> Verdict:
         case Refusal():
             return Verdict(error.code, error.message, error.field)
         case Refused(code="MissingAuthenticationToken"):
-            return Verdict(
-                "unauthorized", "this server asks for an access key: its id and secret as user and password, or a signature"
-            )
+            shown = "its id and secret as user and password, or a signature"
+            return Verdict("unauthorized", f"this server asks for an access key: {shown}")
         case Refused():
             return Verdict("forbidden" if error.code == _DENIED else "unauthorized", error.message)
         case Unavailable():
