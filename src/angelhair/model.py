@@ -106,6 +106,9 @@ class Peeked(NamedTuple):
 BUCKETED, FIFO = "bucketed", "fifo"
 """The kinds of queues."""
 
+FIFO_ENDING = ".fifo"
+"""What the doors have the names of fifo queues end with, and of no others: clients of SQS tell them by it."""
+
 BY_QUEUE, BY_GROUP = "queue", "group"
 """Among which messages of a fifo queue a key is one message: all of them, or those of its group."""
 

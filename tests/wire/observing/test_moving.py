@@ -43,6 +43,9 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
     with server(tmp_path / "old") as old_url, server(tmp_path / "new") as new_url:
         with Client(old_url) as old, Client(new_url) as new:
             old.create_queue("failed", retention=None)
+            old.create_queue("in-turn.fifo")
+            for number in range(150):
+                old.put("in-turn.fifo", str(number), group="g", key=f"k{number}")
             old.create_queue("jobs", bucket_size=50, visibility_timeout=7, max_deliveries=3, dead_letter_queue="failed")
             old.create_queue("slow", delay=3_600)
             old.put("slow", "has waited", delay=0)
@@ -52,11 +55,14 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
             old.put("jobs", "later", delay=3_600)
             assert move(old_url, new_url) == (
                 "failed moved: 1 in flight: 0 delayed: 0\n"
+                "in-turn.fifo moved: 150 in flight: 0 delayed: 0\n"
                 "jobs moved: 120 in flight: 0 delayed: 1\n"
                 "slow moved: 1 in flight: 0 delayed: 0\n"
             )
-            assert move(old_url, new_url).count("moved: 0") == 3
+            assert move(old_url, new_url).count("moved: 0") == 4
             assert new.queue("jobs").settings == old.queue("jobs").settings
+            in_turn = new.receive("in-turn.fifo", 1_000)
+            assert [(each.text, each.group) for each in in_turn] == [(str(number), "g") for number in range(150)]
             jobs, failed = new.receive("jobs", 1_000), new.receive("failed", 10)
             assert sorted(job.text for job in jobs) == sorted(f"job {number}" for number in range(120))
             assert {job.content_type for job in jobs} == {"text/x-job"}

@@ -92,7 +92,7 @@ def test_a_setting_that_is_given_twice_is_refused(client: httpx.Client, name: st
 
 
 @pytest.mark.parametrize(("body", "message"), [
-    ('{"kind": "databag"}', "kind: must be 'bucketed', not 'databag'"),
+    ('{"kind": "databag"}', "kind: must be 'bucketed' or 'fifo', not 'databag'"),
     ('{"delay": 1e12}', "delay: is not as it should be: expected a number of at most 3,153,600,000"),
     ('{"repair_timeout": 0.05}', "repair_timeout: is not as it should be: expected a number of at least 0.1"),
 ])
@@ -145,6 +145,23 @@ def test_a_queue_is_not_its_own_dead_letter_queue(client: httpx.Client, name: st
 def test_bad_names(client: httpx.Client, bad: str, method: str, rest: str) -> None:
     content = b"{}" if method == "PATCH" else b""
     refused(client.request(method, f"/queues/{bad}{rest}", content=content), 400, "invalid_request", "queue")
+
+
+def test_a_name_says_whether_it_is_a_fifo_queue(client: httpx.Client, name: str) -> None:
+    """As in SQS, whose clients know no other way to tell."""
+    path = f"/queues/{name}.fifo"
+    made = client.put(path, json={"visibility_timeout": 60})
+    assert (made.status_code, made.json()["kind"], "lanes" in made.json()["fixed"]) == (201, "fifo", True)
+    assert client.put(path, json={"kind": "fifo", "visibility_timeout": 60}).status_code == 200
+    refused(client.put(f"{path}/message", content=b"x"), 400, "invalid_request", "group")
+    for number in range(3):
+        put = client.put(f"{path}/message", content=str(number), params={"group": "g", "key": f"k{number}"})
+        assert put.status_code == 201
+    assert [message["body"] for message in client.get(f"{path}/messages/10").json()["messages"]] == ["0", "1", "2"]
+    for wrong, kind in ((f"{name}-b.fifo", "bucketed"), (name, "fifo")):
+        message = refused(client.put(f"/queues/{wrong}", json={"kind": kind}), 400, "invalid_request", "kind")
+        assert message == "kind: a queue whose name ends with .fifo is of the kind 'fifo', and no other is"
+        refused(client.get(f"/queues/{wrong}"), 404, "queue_not_found")
 
 
 def test_good_names(client: httpx.Client, name: str) -> None:

@@ -9,8 +9,6 @@ import pytest
 
 from angelhair import limits
 from angelhair.engine.schema import SUBSCRIPTIONS, TOPICS
-from angelhair.model import QueueSettings
-from angelhair.settings import ACCOUNT
 from tests.faults import NEVER_SENT, UNAVAILABLE
 from tests.wire.rest.calls import Rest
 from tests.wire.server import RunningServer
@@ -101,7 +99,7 @@ def test_a_fifo_topic_needs_a_group_and_feeds_fifo_queues_in_order(
     server: RunningServer, client: httpx.Client, make: Make, topic: str, name: str
 ) -> None:
     plain = make()
-    server.run(server.service.create_queue(ACCOUNT, f"{name}.fifo", QueueSettings(kind="fifo")))
+    assert client.put(f"/queues/{name}.fifo").status_code == 201
     assert client.put(topic, json={"kind": "fifo", "content_dedup": True}).status_code == 201
     answer = client.put(f"{topic}/message", content=b"x")
     assert refused(answer) == (400, "invalid_request") and answer.json()["field"] == "group"

@@ -6,8 +6,9 @@ import re
 from typing import NamedTuple
 
 from angelhair import limits
+from angelhair.model import FIFO_ENDING
 
-FIFO = ".fifo"
+FIFO = FIFO_ENDING
 ACCOUNT = "[0-9]{12}"
 QUEUE_NAME = r"[A-Za-z0-9_-]+(?:\.fifo)?"
 

@@ -11,7 +11,7 @@ from angelhair import limits
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.errors import QueueNotFound, StoreError
-from angelhair.model import QueueSettings
+from angelhair.model import BUCKETED, FIFO, FIFO_ENDING, QueueSettings
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.decoding import decode_object
@@ -48,7 +48,10 @@ async def list_queues(service: Service, request: Request) -> Response:
 async def make_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     wanted = decode_object(request, _new_decoder) if request.body else shapes.NewQueue()
-    made, is_new = await service.create_queue(request.account, queue, QueueSettings(**_given(wanted)))
+    kind = FIFO if queue.endswith(FIFO_ENDING) else BUCKETED
+    if wanted.kind not in (UNSET, kind):
+        raise invalid("kind", f"a queue whose name ends with {FIFO_ENDING} is of the kind {FIFO!r}, and no other is")
+    made, is_new = await service.create_queue(request.account, queue, QueueSettings(**{**_given(wanted), "kind": kind}))
     return json_response(201 if is_new else 200, await _said(service, made))
 
 

@@ -40,7 +40,7 @@ class Shape(Struct, forbid_unknown_fields=True):
 
 
 SETTINGS = {
-    "kind": "Here the only one that can be made; `fifo` ones are made through the SQS door.",
+    "kind": "`fifo` where the name ends with `.fifo`, and nowhere else. Fixed for life.",
     "bucket_size": "Messages that are stored, settled and dropped together. Fixed for life.",
     "lanes": "Independent sequences; more let several servers put at once. Order is kept within a lane only.",
     "visibility_timeout": "For how long a delivered message is hidden from others.",
@@ -81,7 +81,7 @@ class Changes(Shape):
 class NewQueue(Changes):
     """A new queue's settings; all have defaults."""
 
-    kind: Literal["bucketed"] | UnsetType = UNSET
+    kind: Literal["bucketed", "fifo"] | UnsetType = UNSET
     bucket_size: Annotated[int, Meta(ge=limits.BUCKET_SIZE_MINIMUM, le=limits.BUCKET_SIZE_MAXIMUM)] | UnsetType = UNSET
 
 
