@@ -32,7 +32,7 @@ RANKS = (
         "R7, R11",
         (
             Patch(
-                "moves._redrive_lane",
+                "moves._redrive_found",
                 "lane.rank if origin_lane is None else to.rank_of(origin_lane)",
                 "lane.rank",
             ),
