@@ -14,6 +14,7 @@ import warnings
 from io import StringIO
 from pathlib import Path
 
+import httpx
 import pytest
 
 from angelhair import limits
@@ -21,6 +22,7 @@ from angelhair.errors import InvalidRequest
 from angelhair.server.http import Request
 from angelhair.server.observing.logs import Logs, current_request, now_handling
 from angelhair.server.runtime import AsyncioRuntime
+from tests.aws.listener import listening
 from tests.wire.observing.world import lines_of, logging_to
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,6 +89,14 @@ def test_levels_are_ours_and_libraries_do_not_chatter() -> None:
     assert [line["message"] for line in lines_of(stream)] == ["a warning"]
 
 
+def test_the_address_of_what_is_posted_is_not_written() -> None:
+    """The path and the query of an endpoint may be all that keeps others from posting there."""
+    with listening() as endpoint, logging_to(level="debug") as (_, stream):
+        assert httpx.post(f"{endpoint.url}&token=s3cret", content=b"x").status_code == 200
+        assert endpoint.next().path.endswith("token=s3cret")
+    assert stream.getvalue() == ""
+
+
 @pytest.mark.parametrize(("level", "form", "field"), [("loud", "json", "log_level"), ("info", "xml", "log_format")])
 def test_a_wrong_setting_is_named(level: str, form: str, field: str) -> None:
     before = logging.getLogger().handlers[:]
@@ -97,10 +107,13 @@ def test_a_wrong_setting_is_named(level: str, form: str, field: str) -> None:
 
 def test_everything_is_put_back() -> None:
     root, own = logging.getLogger(), logging.getLogger("angelhair")
-    before = (root.handlers[:], root.level, own.level, sys.excepthook, threading.excepthook, warnings.showwarning)
+    levels = [root, own, logging.getLogger("httpx")]
+    before = (root.handlers[:], [each.level for each in levels], sys.excepthook, threading.excepthook,
+              warnings.showwarning)
     with logging_to():
         assert root.handlers != before[0]
-    after = (root.handlers[:], root.level, own.level, sys.excepthook, threading.excepthook, warnings.showwarning)
+    after = (root.handlers[:], [each.level for each in levels], sys.excepthook, threading.excepthook,
+             warnings.showwarning)
     assert before == after
 
 

@@ -30,6 +30,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 FORMATS = ("json", "text")
 
 _OWN = "angelhair"
+_POSTING = logging.getLogger("httpx")
 _RECORD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _IN_MESSAGE = frozenset(("method", "route", "status"))
 """What an access line says in its message already."""
@@ -145,11 +146,13 @@ class Logs:
         output.setFormatter(logging.Formatter("%(message)s"))
         self._listener = _PatientListener(self._handing.queue, output)
         root, own = logging.getLogger(), logging.getLogger(_OWN)
-        self._before = (root.handlers[:], root.level, own.level, sys.excepthook, threading.excepthook)
+        self._before = (root.handlers[:], root.level, own.level, _POSTING.level, sys.excepthook, threading.excepthook)
         root.handlers[:] = [self._handing]
         own.setLevel(LEVELS[level])
         # What libraries write at DEBUG is theirs, and may quote what passes through them.
         root.setLevel(max(LEVELS[level], logging.INFO))
+        # It would write a line for every message that is posted, with the endpoint's path and query, which may be secret.
+        _POSTING.setLevel(logging.WARNING)
         logging.captureWarnings(True)
         sys.excepthook = _uncaught
         threading.excepthook = _uncaught_in_thread
@@ -161,10 +164,11 @@ class Logs:
 
     def stop(self) -> None:
         root, own = logging.getLogger(), logging.getLogger(_OWN)
-        handlers, root_level, own_level, sys.excepthook, threading.excepthook = self._before
+        handlers, root_level, own_level, posting_level, sys.excepthook, threading.excepthook = self._before
         root.handlers[:] = handlers
         root.setLevel(root_level)
         own.setLevel(own_level)
+        _POSTING.setLevel(posting_level)
         logging.captureWarnings(False)
         self._listener.stop()
         self._handing.close()
