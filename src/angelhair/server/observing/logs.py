@@ -151,7 +151,7 @@ class Logs:
         own.setLevel(LEVELS[level])
         # What libraries write at DEBUG is theirs, and may quote what passes through them.
         root.setLevel(max(LEVELS[level], logging.INFO))
-        # It would write a line for every message that is posted, with the endpoint's path and query, which may be secret.
+        # It would write a line for every message that is posted, with the path and the query, which may be secret.
         _POSTING.setLevel(logging.WARNING)
         logging.captureWarnings(True)
         sys.excepthook = _uncaught
