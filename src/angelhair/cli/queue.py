@@ -39,12 +39,14 @@ def add_to(commands: Any) -> None:
     )
     parser = add_command(
         verbs, "create", "make a queue",
-        "Makes a queue; settings that are not given have their defaults. One that exists with the same settings is as "
-        "good as a new one; one with other settings is an error that names them.",
+        "Makes a queue; settings that are not given have their defaults. One whose name ends with .fifo keeps the order "
+        "of each group of messages. One that exists with the same settings is as good as a new one; one with other "
+        "settings is an error that names them.",
         """
         angelhair queue create orders
         angelhair queue create orders visibility_timeout=2m max_deliveries=5 dead_letter_queue=orders-dead
-        angelhair queue create events retention=none bucket_size=5000""",
+        angelhair queue create events retention=none bucket_size=5000
+        angelhair queue create prices.fifo dedup_scope=group""",
         create,
     )
     add_queue(parser)
