@@ -163,19 +163,22 @@ def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> Non
     assert code_of(caught) == "QueueAlreadyExists"
 
 
-@pytest.mark.parametrize(("attributes", "code"), [
-    ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue"),
-    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue"),
-    ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue"),
-    ({"Angelhair.Lanes": "65"}, "InvalidAttributeValue"),
-    ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue"),
-    ({"Angelhair.Limits": "none"}, "InvalidAttributeValue"),
-    ({"Angelhair.Colour": "blue"}, "InvalidAttributeName"),
+@pytest.mark.parametrize(("attributes", "code", "words"), [
+    ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue", "name ends with .fifo"),
+    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo."),
+    ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue", "Must be between 1 and 10."),
+    ({"Angelhair.Lanes": "65"}, "InvalidAttributeValue", "Must be between 1 and 64."),
+    ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue", "Must be true or false."),
+    ({"Angelhair.Limits": "none"}, "InvalidAttributeValue", "Must be sqs or wide."),
+    ({"Angelhair.Colour": "blue"}, "InvalidAttributeName", "Unknown Attribute Angelhair.Colour."),
+    ({"DelaySeconds": "901"}, "InvalidAttributeValue", "Invalid value for the parameter DelaySeconds."),
 ])
-def test_what_cannot_be_is_refused(make: Make, attributes: dict[str, str], code: str) -> None:
+def test_what_cannot_be_is_refused(make: Make, attributes: dict[str, str], code: str, words: str) -> None:
+    """With what would do; of attributes that Amazon has, in its words."""
     with pytest.raises(ClientError) as caught:
         make(**attributes)
     assert code_of(caught) == code
+    assert words in caught.value.response["Error"]["Message"]
 
 
 def test_a_fifo_queue_has_no_priorities(sqs: Any, name: str) -> None:

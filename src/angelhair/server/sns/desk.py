@@ -62,7 +62,8 @@ class Desk:
             await find(url, self._allow_private)
         except Forbidden:
             raise InvalidParameter(
-                "Endpoint", "it is an address of the server's own network, which the server is not allowed to post to"
+                "Endpoint", "it is an address of the server's own network, which the server is not allowed to post to; "
+                "--allow-private-endpoints allows it",
             ) from None
         except Unresolved:
             # It may have an address when it matters.

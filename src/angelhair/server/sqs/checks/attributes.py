@@ -34,10 +34,15 @@ Parser = Callable[[str, str, bool], object]
 """Takes the attribute's name, its text and whether the queue is a FIFO queue."""
 
 
+def _wrong(name: str, wanted: str) -> InvalidAttributeValue:
+    """Amazon does not say what would do. Of attributes that it does not have there is no other page to read."""
+    return wrong_attribute_value(name, f"Must be {wanted}." if name in BEYOND else "")
+
+
 def _whole(least: int, most: int) -> Parser:
     def parse(name: str, text: str, _is_fifo: bool) -> int:
         if _WHOLE.fullmatch(text) is None or not least <= int(text) <= most:
-            raise wrong_attribute_value(name)
+            raise _wrong(name, f"between {least} and {most}")
         return int(text)
 
     return parse
@@ -46,7 +51,7 @@ def _whole(least: int, most: int) -> Parser:
 def _choice(*choices: str) -> Parser:
     def parse(name: str, text: str, _is_fifo: bool) -> str:
         if text not in choices:
-            raise wrong_attribute_value(name)
+            raise _wrong(name, " or ".join(choices))
         return text
 
     return parse
@@ -54,7 +59,7 @@ def _choice(*choices: str) -> Parser:
 
 def _truth(name: str, text: str, _is_fifo: bool) -> bool:
     if text.lower() not in ("true", "false"):
-        raise wrong_attribute_value(name)
+        raise _wrong(name, "true or false")
     return text.lower() == "true"
 
 
