@@ -40,8 +40,8 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         verbs, "create", "make a queue",
         "Makes a queue; settings that are not given have their defaults. One whose name ends with .fifo keeps the "
-        "order of each group of messages. One that exists with the same settings is as good as a new one; one with other "
-        "settings is an error that names them.",
+        "order of each group of messages. One that exists with the same settings is as good as a new one; one with "
+        "other settings is an error that names them.",
         """
         angelhair queue create orders
         angelhair queue create orders visibility_timeout=2m max_deliveries=5 dead_letter_queue=orders-dead
