@@ -193,6 +193,20 @@ def test_a_delay_of_the_queue_keeps_the_order(make_fifo: Make) -> None:
         queue.send("third", MessageGroupId="g", MessageDeduplicationId="3", DelaySeconds=5)
 
 
+def test_made_again_under_its_name_it_gives_other_ids(sqs: Any, name: str) -> None:
+    """Consumers go by ids: what was seen in the queue's last life must not look like what is new in this one."""
+    ids = []
+    for _ in range(2):
+        url = sqs.create_queue(QueueName=f"{name}.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
+        queue = AwsQueue(sqs, url)
+        told = [send(queue, "x")["MessageId"], send(queue, "x")["MessageId"]]
+        (message,) = queue.receive()
+        assert told == [message["MessageId"]] * 2
+        ids.append(message["MessageId"])
+        queue.delete()
+    assert ids[0] != ids[1]
+
+
 def test_dead_letters_keep_their_order_and_their_ids(make_fifo: Make) -> None:
     dead = make_fifo()
     queue = make_fifo(RedrivePolicy=policy(dead, 1), VisibilityTimeout=0)

@@ -2,7 +2,8 @@
 
 The id is drawn when the message is sent and stays with it, into a dead-letter queue and back. Messages of FIFO queues,
 and those that came through another door, carry none; theirs is made of their first place: so it is the same at every
-delivery, and for who sends once more what was sent already.
+delivery, and for who sends once more what was sent already. A FIFO queue's message carries in which life of the queue
+it was sent: a queue that is made again under its name begins with the same places, and consumers go by ids.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ class Carried(msgspec.Struct, omit_defaults=True):
     dedup: str | None = None
     trace: str | None = None
     attributes: dict[str, MessageAttributeValue] = {}
+    life: str = ""
+    """The queue's incarnation, if the id is made of the place."""
 
 
 _encode = msgspec.json.Encoder().encode
@@ -44,20 +47,20 @@ def decode(text: str) -> Carried:
         return Carried()
 
 
-def id_of_place(account: str, queue: str, message: MessageId) -> str:
+def id_of_place(account: str, queue: str, message: MessageId, life: str) -> str:
     """The id of a message that has none of its own: the same for all who ask, also for who puts it once more."""
-    return _id_of(f"{account}/{queue}/{message}")
+    return _id_of(f"{account}/{queue}/{message}", life)
 
 
 def unpack(delivery: Delivery | Peeked, account: str, queue: str) -> Carried:
     carried = Carried() if delivery.attributes is None else decode(delivery.attributes)
     if not carried.id:
-        carried.id = _id_of(delivery.origin) if delivery.origin else id_of_place(account, queue, delivery.id)
+        carried.id = _id_of(delivery.origin or f"{account}/{queue}/{delivery.id}", carried.life)
     return carried
 
 
-def _id_of(place: str) -> str:
-    return as_uuid(blake2b(place.encode(), digest_size=_ID_BYTES).hexdigest())
+def _id_of(place: str, life: str) -> str:
+    return as_uuid(blake2b(f"{place}/{life}".encode() if life else place.encode(), digest_size=_ID_BYTES).hexdigest())
 
 
 def as_uuid(digits: str) -> str:

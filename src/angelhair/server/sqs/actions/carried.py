@@ -6,5 +6,5 @@ from angelhair.server.aws.carried import Carried, encode
 from angelhair.server.sqs.checked import OutgoingMessage
 
 
-def pack(message: OutgoingMessage, message_id: str, sender: str, dedup: str | None = None) -> str:
-    return encode(Carried(message_id, sender, message.group_id, dedup, message.trace_header, message.attributes))
+def pack(message: OutgoingMessage, message_id: str, sender: str, dedup: str | None = None, life: str = "") -> str:
+    return encode(Carried(message_id, sender, message.group_id, dedup, message.trace_header, message.attributes, life))

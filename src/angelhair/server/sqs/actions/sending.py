@@ -86,7 +86,7 @@ def _prepared(call: Call, queue: Queue, message: OutgoingMessage, in_batch: bool
         raise InvalidParameterValue(f"The queue has {count} priorities, from 0 to {count - 1}, not {message.priority}.")
     if queue.settings.kind == FIFO:
         key = _deduplication_id(queue, message)
-        text = carried.pack(message, "", call.caller.id, key)
+        text = carried.pack(message, "", call.caller.id, key, queue.incarnation)
         return Sending(NewMessage(message.body, text, key=key, group=message.group_id), "")
     message_id = as_uuid(call.service.engine.identities.fresh())
     delay_ms = None if message.delay_seconds is None else message.delay_seconds * 1000
@@ -116,4 +116,4 @@ def _told(queue: Queue, sending: Sending, outcome: MessageId) -> tuple[str, str 
     """The id of the message, and its number in a FIFO queue: of the first one, if this was sent before."""
     if queue.settings.kind != FIFO:
         return sending.id, None
-    return id_of_place(queue.account, queue.name, outcome), sequence_number(outcome)
+    return id_of_place(queue.account, queue.name, outcome, queue.incarnation), sequence_number(outcome)
