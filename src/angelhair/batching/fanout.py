@@ -3,12 +3,13 @@
 A publication is a message of the outbox like any other: whoever receives it spreads it, and acks it when every put is
 confirmed. A server that dies half way leaves it to be received again. What is spread again carries keys (R10): however
 often that happens, a queue gets it once more at most. Where a queue cannot be written to, the message stays, with those
-that are still to come, and is tried again after a pause that grows; the others have theirs.
+that are still to come, and is tried again after a pause that grows; the others have theirs. A message of a fifo queue
+cannot be changed: there each server remembers who has what it tried, as queues know keys for some minutes only.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -58,6 +59,8 @@ class _Work:
     posting: Posting
     left: list[Target]
     """Who has not got it yet."""
+    everybody: frozenset[str]
+    """The subscriptions that it goes to."""
     failed: bool = False
 
     @property
@@ -89,6 +92,8 @@ class Fanout:
         self._render = render
         self._prepare = prepare
         self._told = told
+        self._have: OrderedDict[tuple[str, int], frozenset[str]] = OrderedDict()
+        """Of fifo topics' publications, by id and time: the subscriptions that are done."""
 
     async def step(self, account: str, outbox: str) -> int:
         """Spreads what one receive gives; how many publications that was. Raises what keeps it from receiving."""
@@ -115,10 +120,14 @@ class Fanout:
         works = []
         for delivery in found:
             try:
-                works.append(_Work(delivery, *unpack(delivery.body, delivery.id)))
+                posting, targets = unpack(delivery.body, delivery.id)
             except ValueError as error:
                 # It stays, for a version that can read it, and is in nobody's way.
                 self._told.unreadable(account, str(error))
+                continue
+            done = self._have.get(_name(posting), frozenset())
+            left = [target for target in targets if target.subscription not in done]
+            works.append(_Work(delivery, posting, left, frozenset(target.subscription for target in targets)))
         return works
 
     # --- putting ------------------------------------------------------------------------------------------------------
@@ -221,10 +230,16 @@ class Fanout:
     async def _settle(self, account: str, outbox: str, works: Sequence[_Work]) -> None:
         """What cannot be acked or changed becomes visible again by itself, and is spread with keys."""
         hidden = hidden_account(account)
-        done = [work.delivery.receipt for work in works if not work.left]
+        if outbox == FIFO_OUTBOX:
+            self._remember(works)
+        done = [work for work in works if not work.left]
         if done:
-            outcomes = await self._quietly(self._batching.ack(hidden, outbox, done))
+            receipts = [work.delivery.receipt for work in done]
+            outcomes = await self._quietly(self._batching.ack(hidden, outbox, receipts))
             self._told.spread(account, outcomes.count(None))
+            for work, outcome in zip(done, outcomes, strict=False):
+                if outcome is None:
+                    self._have.pop(_name(work.posting), None)
         changes = [
             WantedChange(
                 work.delivery.receipt,
@@ -238,12 +253,25 @@ class Fanout:
         if changes:
             await self._quietly(self._batching.change(hidden, outbox, changes))
 
+    def _remember(self, works: Sequence[_Work]) -> None:
+        for work in works:
+            name = _name(work.posting)
+            done = work.everybody - {target.subscription for target in work.left}
+            self._have[name] = self._have.pop(name, frozenset()) | done
+        while len(self._have) > limits.FANOUT_REMEMBERED:
+            self._have.popitem(last=False)
+
     @staticmethod
     async def _quietly(asked: Awaitable[list[AngelhairError | None]]) -> list[AngelhairError | None]:
         try:
             return await asked
         except AngelhairError as error:
             return [error]
+
+
+def _name(posting: Posting) -> tuple[str, int]:
+    """An id is made of a place, which an outbox that was made again has once more."""
+    return posting.id, posting.published_at_ms
 
 
 def _portions(works: Sequence[_Work]) -> list[list[_Work]]:

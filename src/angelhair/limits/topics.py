@@ -60,5 +60,9 @@ FANOUT_PAUSE_MS = 1_000
 FANOUT_PAUSE_MAXIMUM_MS = 60_000
 """How long a publication waits for a queue that could not be written to: doubled each time, up to a minute."""
 
+FANOUT_REMEMBERED = 10_000
+"""Publications of fifo topics that wait for a queue, of which a server knows which queues have them: for as long as
+that takes, which may be longer than those queues remember keys."""
+
 FANOUT_STOP_SECONDS = 5.0
 """How long a server that stops waits for what it is spreading; what is left, another spreads after half a minute."""

@@ -1,4 +1,4 @@
-"""A fifo topic's publication waits for one of its queues for longer than queues remember keys: the others have it once."""
+"""A fifo topic's publication waits for a queue for longer than queues remember keys: the others have it once."""
 
 from __future__ import annotations
 
