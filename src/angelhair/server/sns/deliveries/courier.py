@@ -9,7 +9,7 @@ from contextvars import Context
 from typing import Any
 
 from angelhair import limits
-from angelhair.engine.topics.postings import HTTP_DELIVERIES, unpack
+from angelhair.engine.topics.postings import HTTP_DELIVERIES, pack, unpack
 from angelhair.engine.topics.values import CONFIRMED, Posting, Subscription, Target, shown
 from angelhair.errors import AngelhairError, QueueNotFound, SubscriptionNotFound, TopicNotFound
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, WantedChange
@@ -29,6 +29,10 @@ from angelhair.server.sns.envelope import NOTIFICATION, Envelopes, body_for, enc
 from angelhair.server.sns.signing import NotReady
 
 _log = logging.getLogger(__name__)
+
+TRIES = "tries"
+"""Among the notes of what is tried again: how often it was posted. How often it was received is another matter: a store
+that is away, or a server that dies, must not take tries from an endpoint."""
 
 
 class Courier:
@@ -96,8 +100,11 @@ class Courier:
         except ValueError as error:
             _log.error("a delivery of account %s cannot be read, and stays: %s", account, error)
             return
+        notes = dict(posting.notes)
+        failures = int(notes.pop(TRIES, 0))
+        posting = posting._replace(notes=notes)
         try:
-            await self._brought(account, delivery, posting, target)
+            await self._brought(account, delivery, posting, target, failures)
         except NotReady:
             await self._again(account, delivery, limits.FANOUT_LOOK_SECONDS)
         except AngelhairError as error:
@@ -106,7 +113,9 @@ class Courier:
         except Exception:  # noqa: BLE001 - as above: it comes back by itself
             _log.exception("a delivery to %s met an error that is not known; it is tried again", shown(target.endpoint))
 
-    async def _brought(self, account: str, delivery: Delivery, posting: Posting, target: Target) -> None:
+    async def _brought(
+        self, account: str, delivery: Delivery, posting: Posting, target: Target, failures: int
+    ) -> None:
         kind = posting.notes.get("type", NOTIFICATION)
         subscription: Subscription | None = None
         policy = DEFAULT
@@ -123,11 +132,12 @@ class Courier:
             self._topics.count("posted", 1)
             await self._ack(account, delivery)
             return
-        delay = delay_seconds(policy, delivery.deliveries) if answer is Answer.FAILED else None
+        delay = delay_seconds(policy, failures + 1) if answer is Answer.FAILED else None
         if delay is not None:
             self._topics.count("retried", 1)
             _log.info("%s is tried again in %.0f seconds: %s", shown(target.endpoint), delay, why)
-            await self._again(account, delivery, delay)
+            counted = posting._replace(notes={**posting.notes, TRIES: str(failures + 1)})
+            await self._again(account, delivery, delay, pack(counted, [target]))
             return
         await self._give_up(account, delivery, posting, target, subscription, why)
 
@@ -192,6 +202,6 @@ class Courier:
     async def _ack(self, account: str, delivery: Delivery) -> None:
         await self._topics.ack_hidden(account, HTTP_DELIVERIES, [delivery.receipt])
 
-    async def _again(self, account: str, delivery: Delivery, seconds: float) -> None:
-        change = WantedChange(delivery.receipt, round(seconds * 1000))
+    async def _again(self, account: str, delivery: Delivery, seconds: float, body: bytes | None = None) -> None:
+        change = WantedChange(delivery.receipt, round(seconds * 1000), body)
         await self._topics.change_hidden(account, HTTP_DELIVERIES, [change])
