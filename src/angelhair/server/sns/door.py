@@ -11,6 +11,7 @@ from angelhair.server.aws.shape import Shape
 from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.service import Service
+from angelhair.server.sns import kept
 from angelhair.server.sns.actions import (
     permissions,
     protection,
@@ -21,6 +22,7 @@ from angelhair.server.sns.actions import (
     topics,
 )
 from angelhair.server.sns.actions.call import Call
+from angelhair.server.sns.addresses import SubscriptionAddress
 from angelhair.server.sns.answering import answer, decode, refuse
 from angelhair.server.sns.checked import OfSubscription
 from angelhair.server.sns.desk import Desk
@@ -114,10 +116,19 @@ class SnsDoor:
             return None
         wanted = decode(asked)
         if isinstance(wanted, OfSubscription):
-            if not await self.desk.may_leave(wanted.subscription.id, token):
+            if not await self.desk.may_leave(wanted.subscription.id, token) or await self._is_kept(wanted.subscription):
                 raise AuthorizationError
             return Caller(wanted.subscription.account, region=wanted.subscription.region)
         return Caller(wanted.topic.account, region=wanted.topic.region)
+
+    async def _is_kept(self, address: SubscriptionAddress) -> bool:
+        """Whether it was confirmed by somebody who wants a signature of whoever ends it."""
+        try:
+            found = await self._service.topics.verbs.find_subscription(address.account, address.topic, address.id)
+        except RequestError:
+            # The action says so.
+            return False
+        return bool(found.notes.get(kept.LEFT_BY_SIGNATURE))
 
     async def _allowed(self, request: Request, caller: Caller, action: str, wanted: Any) -> Call:
         """The call, if the caller may make it."""

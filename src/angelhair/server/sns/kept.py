@@ -22,6 +22,9 @@ from angelhair.server.sns.checks.delivery_policies import CONTENT_TYPE, DEFAULT,
 ATTRIBUTES, TAGS, PROTECTION = "sns", "tags", "data_protection"
 """Names among the notes."""
 
+LEFT_BY_SIGNATURE = "left_by_signature"
+"""Among the notes of a subscription that no link ends."""
+
 CONTENT_DEDUP, SCOPE = "ContentBasedDeduplication", "FifoThroughputScope"
 THROUGHPUT = {"Topic": BY_TOPIC, "MessageGroup": BY_GROUP}
 """Settings of the engine, by other words."""

@@ -22,7 +22,7 @@ from angelhair.server.sns.actions.consent import check_consent, check_dead_lette
 from angelhair.server.sns.checked import OfSubscription, OfTopic, Subscribe
 from angelhair.server.sns.checks.attributes import checked_subscription_attributes
 from angelhair.server.sns.errors import InvalidParameter, SubscriptionLimitExceeded
-from angelhair.server.sns.inputs import UnsubscribeRequest
+from angelhair.server.sns.inputs import ConfirmSubscriptionRequest, UnsubscribeRequest
 
 PENDING_SAID = "pending confirmation"
 
@@ -60,24 +60,30 @@ def _own(call: Call, endpoint: str) -> str:
     return queue_endpoint(call.endpoint_account(account), name)
 
 
-async def confirm_subscription(call: Call, wanted: OfTopic[str]) -> outputs.ConfirmSubscriptionResult:
+async def confirm_subscription(
+    call: Call, wanted: OfTopic[ConfirmSubscriptionRequest]
+) -> outputs.ConfirmSubscriptionResult:
     """By the token that was sent to the endpoint. Done twice it is as good."""
-    topic, token = wanted.topic.name, wanted.wanted
+    topic, token = wanted.topic.name, wanted.wanted.token
+    # Of somebody without a key it would mean nothing: whom should be asked for a signature?
+    signed = wanted.wanted.authenticate_on_unsubscribe == "true" and call.caller.key is not None
     for one in await call.topics.subscriptions(call.account, topic):
         if call.desk.is_token(one, token):
-            await _confirm(call, topic, one)
+            await _confirm(call, topic, one, signed)
             return outputs.ConfirmSubscriptionResult(call.subscription_arn(topic, one.id))
     raise InvalidParameter("Token")
 
 
-async def _confirm(call: Call, topic: str, subscription: Subscription) -> None:
+async def _confirm(call: Call, topic: str, subscription: Subscription, signed: bool) -> None:
     if subscription.status == CONFIRMED:
         return
     age_ms = call.service.clock.now().wall_ms - subscription.created_at_ms
     if age_ms > limits.SNS_TOKEN_SECONDS * 1000:
         raise InvalidParameter("Token", "The token has expired")
+    more = {kept.LEFT_BY_SIGNATURE: True} if signed else {}
     await call.topics.rewrite_subscription(
-        call.account, topic, subscription.id, lambda found: replace(found, status=CONFIRMED)
+        call.account, topic, subscription.id,
+        lambda found: replace(found, status=CONFIRMED, notes={**found.notes, **more}),
     )
 
 

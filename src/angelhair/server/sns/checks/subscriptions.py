@@ -83,9 +83,10 @@ def check_set(request: SetSubscriptionAttributesRequest) -> OfSubscription[SetSu
     return check_subscription(request)
 
 
-def check_confirm(request: ConfirmSubscriptionRequest) -> OfTopic[str]:
+def check_confirm(request: ConfirmSubscriptionRequest) -> OfTopic[ConfirmSubscriptionRequest]:
     topic = need_topic(request.topic_arn)
-    return OfTopic(topic, need(request.token, "Token"))
+    need(request.token, "Token")
+    return OfTopic(topic, request)
 
 
 def check_list(request: ListSubscriptionsRequest) -> ListSubscriptionsRequest:
