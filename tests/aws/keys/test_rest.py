@@ -97,7 +97,10 @@ def test_topics_are_of_the_keys_account_and_within_its_limits(
             assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
         missing = other.put(f"/topics/{name}/message", content=b"x")
         assert (missing.status_code, missing.json()["code"]) == (404, "topic_not_found")
-        assert other.get("/topics").json()["topics"] == []
+        assert other.put(f"/topics/{name}-theirs").status_code == 201
+        listed = other.get("/topics").json()["topics"]
+        assert f"{name}-theirs" in listed and name not in listed
+        assert other.delete(f"/topics/{name}-theirs").status_code == 204
         (message,) = whole.get(f"/queues/{name}/messages/1?wait=30").json()["messages"]
         assert message["body"] == "hello"
         for path in (f"/topics/{name}", f"/queues/{name}", f"/queues/elsewhere-{name}"):
