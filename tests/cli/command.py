@@ -17,6 +17,8 @@ COMMAND = [sys.executable, "-m", "angelhair"]
 PATIENCE_SECONDS = 120
 """How long a test waits for a command that must end; on a machine with nothing else to do it takes half a second."""
 
+MODE_WITHOUT_KEYS = "angelhair serve: no access keys: any signature passes, "
+
 NOT_OURS = ("ANGELHAIR_", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "CONTACT_POINTS", "HTTP_PROXY", "http_proxy")
 
 
@@ -24,6 +26,11 @@ def environment(**more: str) -> dict[str, str]:
     """Ours, without what the shell of whoever runs the tests may say to the command."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
     return {**kept, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8", "TERM": "xterm", **more}
+
+
+def without_the_mode(written: str) -> str:
+    """What a server said on standard error, but for the line that it has no access keys: see test_serve.py."""
+    return "".join(line for line in written.splitlines(True) if not line.startswith(MODE_WITHOUT_KEYS))
 
 
 @dataclass

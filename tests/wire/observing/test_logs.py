@@ -21,7 +21,7 @@ from angelhair.server.observing.logs import Logs
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.settings import Settings
 from angelhair.stores.memory import MemoryStore
-from tests.cli.command import COMMAND, environment
+from tests.cli.command import COMMAND, environment, without_the_mode
 from tests.faults import NEVER_SENT, UNAVAILABLE, FaultyStore
 from tests.wire.observing.world import PATIENCE_SECONDS, lines_of, logging_to, quiet, serving
 
@@ -126,7 +126,7 @@ def test_the_command_writes_them_when_told(tmp_path: Path) -> None:
         assert httpx.put(f"{url}/queues/jobs/message", content=MARK).status_code == 201
         server.terminate()
         _, written = server.communicate(timeout=PATIENCE_SECONDS)
-    lines = [json.loads(line) for line in written.splitlines()]
+    lines = [json.loads(line) for line in without_the_mode(written).splitlines()]
     assert [(line["message"], line["queue"]) for line in lines if "route" in line] == [
         ("PUT /queues/{queue} 201", "jobs"), ("PUT /queues/{queue}/message 201", "jobs"),
     ]
