@@ -340,6 +340,26 @@ async def test_r11_a_flood_that_comes_back_from_the_dead_letters_is_noisy_there(
     assert b"quiet" in [delivery.body for delivery in taken]
 
 
+async def test_r11_a_server_that_never_heard_of_a_lane_brings_its_messages_back_as_urgent_as_they_were(
+    world: World,
+) -> None:
+    # Found by seed 191 of fair queues.
+    first, second = world.server(), world.server()
+    await first.create("dead")
+    settings = {"max_deliveries": 1, "dead_letter_queue": "dead", "visibility_timeout_ms": SECOND}
+    await first.create("orders", priorities=3, **settings)
+    assert await second.receive("orders") == []
+    for _ in range(limits.NOISY_MESSAGES + 5):
+        await first.put("orders", b"urgent", priority=2, group="flood")
+    assert len(await first.receive("orders", 100)) == limits.NOISY_MESSAGES + 5
+    assert Rank(2, noisy=True) in (await world.queue("orders")).ranks.values()
+    world.wait(2 * SECOND)
+    await first.receive("orders", 100)
+    await first.work("orders", SECOND)
+    assert await second.engine.redrive(world.account, "dead", None, 100) == limits.NOISY_MESSAGES + 5
+    assert {*priorities(await first.receive("orders", 100))} == {2}
+
+
 async def test_r11_a_noisy_tenant_with_priorities_waits_within_its_priority(world: World) -> None:
     server = world.server()
     await server.create("orders", priorities=2)

@@ -116,7 +116,7 @@ async def _redrive_found(
                 return
             with begun(done.begun):
                 try:
-                    to = await memory.find_queue(queue.account, name, now)
+                    to = await _find_with_lane(memory, queue.account, name, origin_lane, now)
                     target = memory.lane_for_put(to, now, lane.rank if origin_lane is None else to.rank_of(origin_lane))
                 except (QueueNotFound, InvalidRequest):
                     if destination is not None and not done.begun:
@@ -139,6 +139,15 @@ async def _by_origin(
         if len(parts) == ORIGIN_PARTS:
             targets.setdefault((parts[1], _lane_in(parts[2])), []).append(candidate)
     return targets
+
+
+async def _find_with_lane(memory: Memory, account: str, name: str, lane: int | None, now: Moment) -> Queue:
+    queue = await memory.find_queue(account, name, now)
+    if lane is not None and lane >= queue.lanes_made:
+        # Ours is the older: it does not know the lane, and so not its rank.
+        memory.distrust(account, name)
+        queue = await memory.find_queue(account, name, now)
+    return queue
 
 
 def _lane_in(text: str) -> int | None:
