@@ -96,6 +96,7 @@ class QueueAttributes(Struct):
     fair: bool | UnsetType = UNSET
     limits: str | UnsetType = UNSET
     name_rests: bool | UnsetType = UNSET
+    in_flight_limit: int | UnsetType = UNSET
 
 
 class CreateQueue(Struct):

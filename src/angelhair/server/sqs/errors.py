@@ -347,6 +347,13 @@ def wrong_attribute_value(name: str, reason: str = "") -> InvalidAttributeValue:
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.{f' Reason: {reason}' if reason else ''}")
 
 
+def too_many_in_flight() -> OverLimit:
+    return OverLimit(
+        "Too many messages have been received without being deleted. "
+        "Please delete your received messages or let them timeout before receiving more."
+    )
+
+
 def expired_receipt(receipt: str) -> InvalidParameterValue:
     """A FIFO queue's answer to a delete that comes too late."""
     return invalid_value(receipt, "ReceiptHandle", "The receipt handle has expired.")
