@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from angelhair.engine.topics.values import shown
+from angelhair.server.aws.errors import AwsError, InvalidAction
 from angelhair.server.http.messages import Request
 from angelhair.server.sns.answering import answer, decode, refuse
-from angelhair.server.sns.errors import InvalidAction, InvalidParameter, SnsError, UnsupportedOperation
+from angelhair.server.sns.errors import InvalidParameter, UnsupportedOperation
 from angelhair.server.sns.operations import ELSEWHERE, OPERATIONS
 from angelhair.server.sns.outputs import GetTopicAttributesResult
 from angelhair.server.sns.recognising import Asked, recognise
@@ -48,7 +49,7 @@ def survives(given_request: Request) -> None:
     try:
         asked = recognise(given_request)
         assert asked is None or decode(asked) is not None
-    except SnsError as error:
+    except AwsError as error:
         said = refuse(given_request, error)
         assert 400 <= said.status < 500
         assert parsed(said, "Publish")["ResponseMetadata"]["HTTPStatusCode"] == said.status

@@ -7,7 +7,8 @@ from typing import Any
 
 from angelhair.errors import RequestError
 from angelhair.server.auth.actions import ADMINISTRATIVE
-from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.errors import AccessDenied, Protocol
+from angelhair.server.aws.faults import REFUSED
 from angelhair.server.aws.shape import Shape
 from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
@@ -15,8 +16,7 @@ from angelhair.server.service import Service
 from angelhair.server.sqs.actions import attributes, moving, permissions, queues, receiving, sending, settling, tagging
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.answering import answer, decode, refuse
-from angelhair.server.sqs.errors import AccessDenied
-from angelhair.server.sqs.faults import REFUSED, as_sqs_error
+from angelhair.server.sqs.faults import as_sqs_error
 from angelhair.server.sqs.flights import Flights
 from angelhair.server.sqs.movers import Movers
 from angelhair.server.sqs.recognising import recognise
