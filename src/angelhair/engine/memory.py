@@ -150,12 +150,12 @@ class Memory:
             queue.secret,
             queue.settings,
             number,
-            sealed,
             self.server,
             self.identities,
             self.clock,
             self.clock_is_good,
             view,
+            sealed,
             queue.rank_of(number),
         )
 
