@@ -34,9 +34,10 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if isinstance(case.body, dict):
         if "lane" in case.body:
             case.body["lane"] = 0
-        if "kind" in case.body and (queue := (case.path_parameters or {}).get("queue")):
-            # The name says it, and the body may only agree.
-            case.body["kind"] = "fifo" if str(queue).endswith(".fifo") else "bucketed"
+        for parameter, plain in (("queue", "bucketed"), ("topic", "standard")):
+            if "kind" in case.body and (name := (case.path_parameters or {}).get(parameter)):
+                # The name says it, and the body may only agree.
+                case.body["kind"] = "fifo" if str(name).endswith(".fifo") else plain
         for field in ("dead_letter_queue", "destination"):
             # Neither can be the queue itself.
             if field in case.body and case.body[field] == case.path_parameters.get("queue"):
