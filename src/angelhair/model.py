@@ -137,6 +137,8 @@ class QueueSettings:
     """What cannot change while a queue lives: ids are cut into buckets by it."""
     FIXED_OF_FIFO = ("lanes",)
     """And of a fifo queue: a group must stay in its lane."""
+    NOT_OF_FIFO = ("archive", "priorities")
+    """What a fifo queue does not have, and never will: whoever asks for it is told that."""
 
     def validated(self) -> QueueSettings:
         validate_whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
@@ -177,14 +179,14 @@ class QueueSettings:
     @property
     def fixed(self) -> tuple[str, ...]:
         """What of this queue cannot change while it lives."""
-        return (*self.FIXED, *self.FIXED_OF_FIFO) if self.kind == FIFO else self.FIXED
+        return (*self.FIXED, *self.FIXED_OF_FIFO, *self.NOT_OF_FIFO) if self.kind == FIFO else self.FIXED
 
     def changed(self, changes: Mapping[str, Any]) -> QueueSettings:
         known = {field.name for field in fields(self)}
         for name in changes:
             if name not in known:
                 raise InvalidRequest(name, "is not a setting of a queue")
-            if name in self.fixed and changes[name] != getattr(self, name):
+            if name in self.fixed and name not in self.NOT_OF_FIFO and changes[name] != getattr(self, name):
                 raise InvalidRequest(name, "cannot change after the queue was created")
         return replace(self, **changes).validated()
 

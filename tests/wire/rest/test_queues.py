@@ -164,6 +164,17 @@ def test_a_name_says_whether_it_is_a_fifo_queue(client: httpx.Client, name: str)
         refused(client.get(f"/queues/{wrong}"), 404, "queue_not_found")
 
 
+def test_what_a_fifo_queue_does_not_have_is_not_said_to_be_changeable(client: httpx.Client, name: str) -> None:
+    path = f"/queues/{name}.fifo"
+    said = client.put(path).json()
+    assert sorted(said["fixed"]) == ["archive", "bucket_size", "kind", "lanes", "priorities"]
+    assert sorted(said["changeable"] + said["fixed"]) == sorted(DEFAULTS)
+    for wrong, words in (("priorities", 2), "has none"), (("archive", True), "cannot be archived"):
+        message = refused(client.patch(path, json=dict([wrong])), 400, "invalid_request", wrong[0])
+        assert words in message
+    assert client.patch(path, json={"priorities": 1, "archive": False}).status_code == 200
+
+
 def test_good_names(client: httpx.Client, name: str) -> None:
     for good in (f"{name}.fifo", f"_{name}", f"9{name}", name + "-" * (80 - len(name))):
         assert client.put(f"/queues/{good}").status_code == 201
