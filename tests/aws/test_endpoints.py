@@ -149,6 +149,28 @@ def test_given_up_it_goes_to_the_dead_letters(
     assert endpoint.sent.empty()
 
 
+def test_no_log_has_more_of_an_endpoint_than_its_host(
+    server: RunningServer, make_topic: Make, endpoint: Listener, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Path and query are all that keeps others from posting to many an endpoint."""
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(server.service.topics, "count", lambda event, count: counts.update({event: count}))
+    topic = make_topic()
+    subscribe(topic, endpoint, DeliveryPolicy=AT_ONCE)
+    endpoint.answer(500, 500, 500)
+    with caplog.at_level("INFO", "angelhair"):
+        topic.publish("unwanted")
+        server.until(lambda: counts["dropped"] == 1)
+    host = endpoint.url.partition("/inbox")[0]
+    lines = [record.getMessage() for record in caplog.records if host in record.getMessage()]
+    assert [line.split(": ")[0] for line in lines] == [
+        *[f"{host} is tried again in 0 seconds"] * 2,
+        f"a message of topic {topic.arn.split(':')[-1]} is dropped for {host}",
+    ]
+    assert "inbox" not in caplog.text and "from=topic" not in caplog.text
+
+
 def test_the_link_in_a_message_unsubscribes(sns: Any, make_topic: Make, endpoint: Listener) -> None:
     topic = make_topic()
     arn = subscribe(topic, endpoint)

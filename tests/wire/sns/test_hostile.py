@@ -133,10 +133,12 @@ def test_what_is_no_arn_of_a_topic(arn: str) -> None:
         decoded(asked_for("GetTopicAttributes", TopicArn=arn))
 
 
-def test_a_password_in_an_endpoint_is_not_shown() -> None:
-    assert shown("http://me:secret@shop.example:80/a@b?c@d") == "http://shop.example:80/a@b?c@d"
-    assert shown("http://shop.example/a//b@c") == "http://shop.example/a//b@c"
+def test_of_an_endpoint_a_log_has_scheme_and_host() -> None:
+    assert shown("http://me:secret@shop.example:80/a@b?c@d") == "http://shop.example:80"
+    assert shown("http://shop.example/a//b@c") == "http://shop.example"
+    assert shown("https://shop.example?token=secret\n#x") == "https://shop.example"
     assert shown("000000000000/orders") == "000000000000/orders"
+
 
 
 def test_lists_and_maps_are_nested_both_ways() -> None:
