@@ -124,8 +124,8 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
 	$(STAGE) "tests on Spark" $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/spark
 
-# Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
-# for them come early.
+# Each worker has a cluster of its own, and takes whole files, in the order of their names: the one that kills nodes and
+# waits for them comes early, with a further cluster.
 test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
 	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests

@@ -57,6 +57,8 @@ class NodePlan:
     paxos_variant: str
     heap_megabytes: int
     short_lived: bool
+    steady: bool = False
+    """It is not killed, or not started again: what it knows of the schema it need not write to disk."""
     class_options: tuple[str, ...] = ()
     """Where its JVM finds classes, or writes them down; see `cluster.classes`."""
 
@@ -135,6 +137,8 @@ def command_line(plan: NodePlan, java: str, jars: Path) -> list[str]:
         *plan.class_options,
         # A node that lives for minutes is gone before an optimizing compiler has earned what it costs.
         *(["-XX:TieredStopAtLevel=1"] if plan.short_lived else []),
+        # Otherwise it writes a dozen files anew for every table that is made, and waits for the disk.
+        *(["-Dcassandra.unsafesystem=true"] if plan.steady else []),
         *opened,
         "-Djdk.attach.allowAttachSelf=true",
         "-Djava.net.preferIPv4Stack=true",

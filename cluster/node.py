@@ -56,6 +56,7 @@ class Node:
         self._command = command_line(plan, java, jars)
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
+        self._started = False
 
     @property
     def pid(self) -> int | None:
@@ -68,7 +69,10 @@ class Node:
     def start(self) -> None:
         if self.running:
             return
+        if self.plan.steady and self._started:
+            raise ClusterFailed("a steady node has forgotten its schema when it ends: it is not started again")
         self._forget()
+        self._started = True
         write_configuration(self.plan)
         timers = _lazy_timers() if self.plan.short_lived else nullcontext()
         with timers, open(self.plan.output_file, "ab") as output:
