@@ -1,4 +1,4 @@
-"""W5 to W9: consumers hold shards by locks that lapse, stick to them, and move their checkpoints."""
+"""W5, W6, W8, W9: consumers hold shards by locks that lapse, stick to them, and move their checkpoints."""
 
 from __future__ import annotations
 
