@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from angelhair.engine.lane import AnyLane
 from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, RowChange, Slice
+from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Store
 from angelhair.errors import StoreError
 
 
@@ -51,7 +50,17 @@ def pointer_marks(pointers: Slice) -> Marks:
     return Marks(0, *[value if isinstance(value, int) else 0 for value in values])
 
 
-async def raise_mark(lane: AnyLane, name: str, old: int, new: int, while_at: tuple[str, int] | None = None) -> bool:
+class Marked(Protocol):
+    """As much of a lane as it takes to move a mark of it."""
+
+    @property
+    def store(self) -> Store: ...
+
+    @property
+    def pointers(self) -> Partition: ...
+
+
+async def raise_mark(lane: Marked, name: str, old: int, new: int, while_at: tuple[str, int] | None = None) -> bool:
     """Moves one mark, if it still is where the caller saw it. True when it stands at `new` or above.
 
     `while_at` names another mark that must not have moved either.
