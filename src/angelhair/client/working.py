@@ -124,9 +124,11 @@ class Working:
     def wire(self) -> Plan[None]:
         """Until it is told to stop, or the server refuses; then until what runs is done and settled."""
         while not self._is_over():
+            # Before the touch too: who was stopped for long says so, though it is answered at once when it wakes.
+            self._watch_locks()
             if self._manner.now() >= self._touch_at:
                 yield from self._touch()
-            self._watch_locks()
+                self._watch_locks()
             yield from self._settle()
             yield from self._extend()
             self._start_some()
