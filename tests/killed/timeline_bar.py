@@ -31,6 +31,7 @@ class Bar:
 
 @dataclass
 class Report:
+    queue: str
     messages: int
     again: int
     incidents: int
@@ -94,7 +95,7 @@ def play_incidents(client: Client, urls: Sequence[str], folder: Path, bar: Bar) 
     assert "may have lost its shards" in stopped.complaints.read_text(), "who was stopped knows that it was (W9)"
     fences = [shard.fence for shard in timeline.shards()]
     assert sum(fences) > SHARDS, "shards changed hands"
-    return Report(bar.messages, again, 2, killed_again, stopped_again, put_seconds, late_seconds)
+    return Report(timeline.name, bar.messages, again, 2, killed_again, stopped_again, put_seconds, late_seconds)
 
 
 def play_sharing(client: Client, url: str, folder: Path, bar: Bar) -> str:
