@@ -89,9 +89,11 @@ def test_settings_of_timelines_are_read_changed_and_refused(client: httpx.Client
 def test_a_dead_letter_queue_of_the_usual_kind_is_as_it_should_be(make: Make) -> None:
     dead = make()
     assert make(kind="timeline", max_deliveries=2, dead_letter_queue=dead.name).show()["warnings"] == []
-    other = make(kind="timeline")
-    (warning,) = make(kind="timeline", max_deliveries=2, dead_letter_queue=other.name).show()["warnings"]
-    assert "of the kind timeline" in warning
+    fifo = f"{dead.name}.fifo"
+    assert dead.client.put(f"/queues/{fifo}").status_code == 201
+    (warning,) = make(kind="timeline", max_deliveries=2, dead_letter_queue=fifo).show()["warnings"]
+    assert "of the kind fifo" in warning
+    assert dead.client.delete(f"/queues/{fifo}").status_code == 204
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

@@ -92,8 +92,9 @@ async def _warnings(service: Service, queue: Queue) -> list[str]:
     except QueueNotFound:
         missing = f"there is no queue {dead_letters}, the dead_letter_queue"
         return [f"{missing}: max_deliveries does nothing until it is made"]
-    wanted_kind = BUCKETED if settings.kind == TIMELINE else settings.kind
-    if target.settings.kind != wanted_kind:
+    # A timeline's dead letters may go to any kind but fifo, which wants a group.
+    kinds = (BUCKETED, TIMELINE) if settings.kind == TIMELINE else (settings.kind,)
+    if target.settings.kind not in kinds:
         return [f"{dead_letters}, the dead_letter_queue, is of the kind {target.settings.kind}: nothing is moved there"]
     return []
 
