@@ -62,22 +62,25 @@ def look_into_the_tables(world: World, queue: str, messages: int) -> None:
     world.run(find)
     fences = []
     for lane in range(SHARDS):
-        (shard,) = session.execute(f"SELECT * FROM {keyspace}.shards WHERE partition = '{incarnation}.{lane}'")
-        fences.append(shard.fence)
-        checkpoint_ms = uuid.UUID(shard.last).int >> UUID_TIME_BITS
-        assert checkpoint_ms <= shard.mark, "nothing is processed beyond what may no longer be put"
-        assert shard.duration == BAR.lock_seconds * 1000
+        where = f"partition = '{incarnation}.{lane}'"
+        ((fence, mark, last, duration),) = session.execute(
+            f"SELECT fence, mark, last, duration FROM {keyspace}.shards WHERE {where} AND key = 'shard'"
+        )
+        fences.append(fence)
+        checkpoint_ms = uuid.UUID(last).int >> UUID_TIME_BITS
+        assert checkpoint_ms <= mark, "nothing is processed beyond what may no longer be put"
+        assert duration == BAR.lock_seconds * 1000
     assert all(fence >= 1 for fence in fences)
     assert sum(fences) > SHARDS, "some changed hands"
     rows, lanes, parts, lives = [], set(), set(), set()
-    for row in session.execute(f"SELECT partition, key, ttl(body) AS life FROM {keyspace}.dues"):
-        owner, lane, part = row.partition.split(".")
+    for partition, key, life in session.execute(f"SELECT partition, key, ttl(body) FROM {keyspace}.dues"):
+        owner, lane, part = partition.split(".")
         if owner == incarnation:
-            rows.append(row.key)
+            rows.append(key)
             lanes.add(int(lane))
             parts.add(int(part))
-            lives.add(row.life is not None)
-            assert (uuid.UUID(row.key).int >> UUID_TIME_BITS) // MINUTE_MS == int(part)
+            lives.add(life is not None)
+            assert (uuid.UUID(key).int >> UUID_TIME_BITS) // MINUTE_MS == int(part)
     assert len(rows) >= messages, "nothing is deleted (W1)"
     assert len(set(rows)) == len(rows)
     assert lanes == set(range(SHARDS))

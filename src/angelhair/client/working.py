@@ -106,7 +106,7 @@ class Working:
         self._waiting: list[Held] = []
         self._running: set[Held] = set()
         self._done: list[Held] = []
-        self._touch_at = self._ask_at = self._settle_at = 0.0
+        self._touch_at = self._ask_at = self._settle_at = self._retry_at = 0.0
         self._pause = limits.TIMELINE_POLL_FIRST_SECONDS
         self._pace = _Pace(manner.now())
         self._refused: RequestError | None = None
@@ -152,7 +152,7 @@ class Working:
         now = self._manner.now()
         times = [self._touch_at]
         if self._done:
-            times.append(self._settle_at)
+            times.append(max(self._retry_at, self._settle_at if self._running else 0.0))
         if self._room() and self._locks.fences and not self.stopping:
             times.append(self._ask_at)
         return max(min(times) - now, 0.0)
@@ -267,7 +267,11 @@ class Working:
             if error is not None:
                 self.figures.failed += 1
                 held.retry_after = self._tell(held.message, error) if isinstance(error, Exception) else 0.0
-            self._pace.count(self._manner.now())
+            now = self._manner.now()
+            self._pace.count(now)
+            if not self._done:
+                # Others that are just about to end are acked along with it.
+                self._settle_at = now + limits.TIMELINE_SETTLE_SECONDS
             self._done.append(held)
         if ended:
             self._start_some()
@@ -287,7 +291,7 @@ class Working:
 
     def _settle(self) -> Plan[None]:
         now = self._manner.now()
-        if not self._done or now < self._settle_at:
+        if not self._done or now < self._retry_at or (self._running and now < self._settle_at):
             return
         mine = [held for held in self._done if self._locks.hold(held.shard, held.fence, now)]
         good = {held.message.receipt: held for held in mine if held.retry_after is None}
@@ -302,7 +306,7 @@ class Working:
 
     def _settled(self, held: Held, error: AngelhairError | None) -> None:
         if isinstance(error, StoreError):
-            self._settle_at = self._manner.now() + limits.TIMELINE_POLL_MOST_SECONDS
+            self._retry_at = self._manner.now() + limits.TIMELINE_POLL_MOST_SECONDS
             return
         self._done.remove(held)
         if error is None:
@@ -316,7 +320,7 @@ class Working:
         try:
             yield from release(self._once, held.message, round(delay, 3))
         except StoreError:
-            self._settle_at = self._manner.now() + limits.TIMELINE_POLL_MOST_SECONDS
+            self._retry_at = self._manner.now() + limits.TIMELINE_POLL_MOST_SECONDS
             return
         except RequestError as error:
             self._say_lost(held, error)

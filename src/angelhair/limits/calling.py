@@ -60,6 +60,9 @@ TIMELINE_POLL_FIRST_SECONDS = 0.02
 TIMELINE_POLL_MOST_SECONDS = 0.5
 """How soon a worker whose handlers run asks for more after an answer without any: ever later while none come."""
 
+TIMELINE_SETTLE_SECONDS = 0.02
+"""How long a worker waits with an ack for those of handlers that still run: one request for many in place of many."""
+
 TIMELINE_AHEAD_SECONDS = 0.5
 TIMELINE_AHEAD_MOST = 256
 """How much work a worker holds beyond what its handlers have in hand: what they did in so much time, at most so many
