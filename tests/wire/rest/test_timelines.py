@@ -58,7 +58,8 @@ def test_a_timeline_has_six_shards_and_says_what_it_is(make: Make) -> None:
     assert [shown["settings"][name] for name in of_timelines] == [6, "minute", 60, 30 * 86_400, 10]
     assert {"shards", "producer_delay", "expire_after", "lock"} < set(shown["changeable"])
     assert "lanes" not in shown["changeable"]
-    assert shown["fixed"] == ["kind", "bucket_size", "granularity"]
+    assert shown["fixed"] == ["kind", "bucket_size", "lanes", "granularity"]
+    assert rest.call("PUT", json=shown["settings"]).status_code == 200, "what it says of itself can be sent back"
     assert [shard["shard"] for shard in shards(rest)] == list(range(6))
 
 
