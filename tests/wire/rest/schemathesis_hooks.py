@@ -18,6 +18,10 @@ SHORT_WAIT_SECONDS = 0.02
 """In place of any longer wait: that a receive waits for as long as it is told is another test's subject."""
 
 
+OF_TIMELINES = ("/consumers/{consumer}", "/shards")
+OTHER_QUEUES = ("orders", "invoices")
+
+
 @schemathesis.hook
 def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
     query = case.query or {}
@@ -28,12 +32,17 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if "delay" in query and "due" in query:
         # One or the other: OpenAPI has no way to say it of parameters.
         del query["delay"]
+    if case.operation.path.endswith(OF_TIMELINES) and (case.path_parameters or {}).get("queue") in OTHER_QUEUES:
+        # Only a timeline has shards; the test makes one.
+        case.path_parameters["queue"] = "reminders"
     if "lane" in query:
         # Which lanes a queue has is not for a schema to say; lane 0 is always there.
         query["lane"] = 0
     if isinstance(case.body, dict):
         if "lane" in case.body:
             case.body["lane"] = 0
+        # Only a timeline has them, and what a queue is, is decided below.
+        case.body.pop("shards", None)
         if "kind" in case.body and (queue := (case.path_parameters or {}).get("queue")):
             # The name says it, and the body may only agree.
             case.body["kind"] = "fifo" if str(queue).endswith(".fifo") else "bucketed"
