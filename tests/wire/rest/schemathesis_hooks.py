@@ -19,7 +19,7 @@ SHORT_WAIT_SECONDS = 0.02
 
 
 OF_TIMELINES = ("/consumers/{consumer}", "/shards")
-OTHER_QUEUES = ("orders", "invoices")
+TIMELINE = "reminders"
 
 
 @schemathesis.hook
@@ -32,9 +32,12 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if "delay" in query and "due" in query:
         # One or the other: OpenAPI has no way to say it of parameters.
         del query["delay"]
-    if case.operation.path.endswith(OF_TIMELINES) and (case.path_parameters or {}).get("queue") in OTHER_QUEUES:
-        # Only a timeline has shards; the test makes one.
-        case.path_parameters["queue"] = "reminders"
+    if case.path_parameters and "queue" in case.path_parameters:
+        # Only a timeline has shards, and it has no keys, no buckets and no purge; the test makes one.
+        if case.operation.path.endswith(OF_TIMELINES):
+            case.path_parameters["queue"] = TIMELINE
+        elif case.path_parameters["queue"] == TIMELINE:
+            case.path_parameters["queue"] = "orders"
     if "lane" in query:
         # Which lanes a queue has is not for a schema to say; lane 0 is always there.
         query["lane"] = 0
