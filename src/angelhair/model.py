@@ -243,7 +243,9 @@ class QueueSettings:
     @property
     def fixed(self) -> tuple[str, ...]:
         """What of this queue cannot change while it lives."""
-        more = {FIFO: (*self.FIXED_OF_FIFO, *self.NOT_OF_FIFO), TIMELINE: self.FIXED_OF_TIMELINE}
+        endless = ("expire_after_ms",) if self.expire_after_ms is None else ()  # its rows would never go
+        of_fifo = (*self.FIXED_OF_FIFO, *self.NOT_OF_FIFO)
+        more = {FIFO: of_fifo, TIMELINE: (*self.FIXED_OF_TIMELINE, *endless)}
         return (*self.FIXED, *more.get(self.kind, ()))
 
     def changed(self, changes: Mapping[str, Any]) -> QueueSettings:

@@ -166,7 +166,7 @@ def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> Non
 
 @pytest.mark.parametrize(("attributes", "code", "words"), [
     ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue", "name ends with .fifo"),
-    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo."),
+    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo or timeline."),
     ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue", "Must be between 1 and 10."),
     ({"Angelhair.Lanes": "65"}, "InvalidAttributeValue", "Must be between 1 and 64."),
     ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue", "Must be true or false."),
@@ -291,3 +291,43 @@ def test_other_doors_have_no_limit_of_what_is_in_flight(make: Make, server: Runn
     assert len(queue.receive()) == 1
     got = httpx.get(f"{server.url}/queues/{queue.name}/messages/2").json()
     assert len(got["messages"]) == 2
+
+
+# --- timelines --------------------------------------------------------------------------------------------------------
+
+
+def test_a_timeline_through_sqs(make: Make, server: RunningServer) -> None:
+    queue = make(**{"Angelhair.Kind": "timeline", "VisibilityTimeout": 1})
+    attributes = queue.sqs.get_queue_attributes(QueueUrl=queue.url, AttributeNames=["Angelhair.Kind"])["Attributes"]
+    assert attributes == {"Angelhair.Kind": "timeline"}
+    server.run(server.service.change_queue(ACCOUNT, queue.name, {"producer_delay_ms": 0}))
+    sent = queue.send("now", MessageAttributes={"a": {"DataType": "String", "StringValue": "b"}})
+    queue.send("later", DelaySeconds=limits.AWS_DELAY_MAXIMUM_SECONDS)
+    (found,) = queue.receive(10, WaitTimeSeconds=20, MessageAttributeNames=["All"], AttributeNames=["All"])
+    assert (found["MessageId"], found["Body"]) == (sent["MessageId"], "now")
+    assert found["MessageAttributes"]["a"]["StringValue"] == "b"
+    handle = found["ReceiptHandle"]
+    queue.sqs.change_message_visibility(QueueUrl=queue.url, ReceiptHandle=handle, VisibilityTimeout=0)
+    (again,) = queue.receive(10, WaitTimeSeconds=20, AttributeNames=["ApproximateReceiveCount"])
+    assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
+    queue.sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=again["ReceiptHandle"])
+    queue.sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=again["ReceiptHandle"])
+    assert queue.receive(10) == []
+
+
+def test_what_a_timeline_cannot_do_through_sqs_is_said(make: Make) -> None:
+    queue = make(**{"Angelhair.Kind": "timeline"})
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", DelaySeconds=limits.AWS_DELAY_MAXIMUM_SECONDS + 1)
+    assert code_of(caught) == "InvalidParameterValue", "its limit stays, unless Angelhair.Limits is wide"
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", MessageGroupId="g")
+    assert "timeline" in text_of(caught)
+    with pytest.raises(ClientError) as caught:
+        queue.sqs.purge_queue(QueueUrl=queue.url)
+    assert "timeline" in text_of(caught)
+    wide = make(**{"Angelhair.Kind": "timeline", "Angelhair.Limits": "wide"})
+    wide.send("x", DelaySeconds=365 * 86_400)
+    with pytest.raises(ClientError) as caught:
+        make(**{"Angelhair.Kind": "weekly"})
+    assert code_of(caught) == "InvalidAttributeValue"

@@ -33,6 +33,7 @@ COMMANDS = (
     Command("doctor", "check a server and its store"),
     Command("queue", "make, list, show, change, delete and purge queues"),
     Command("topic", "make, list, show and delete topics, subscribe queues, publish"),
+    Command("timeline", "make timelines, put what is due at a time, and work on what is"),
     Command("put", "put messages into a queue"),
     Command("get", "receive messages from a queue"),
     Command("ack", "settle messages by their receipts"),

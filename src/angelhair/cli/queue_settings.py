@@ -17,6 +17,8 @@ NOTHING = {"none", "null"}
 _YES_NO = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 KNOWN: dict[str, Field[Any]] = {field.name.removesuffix(DURATION_SUFFIX): field for field in fields(QueueSettings)}
+KNOWN["shards"] = KNOWN["lanes"]
+"""What the lanes of a timeline are called."""
 
 
 def add_settings(parser: argparse.ArgumentParser, least_one: bool) -> None:

@@ -27,6 +27,8 @@ def message_json(message: PeekedMessage) -> dict[str, Any]:
     fields["origin"] = None if origin is None else {"queue": origin.queue, "id": origin.id}
     # As over REST, where they are said if they are there.
     fields |= {name: value for name, value in (("group", message.group), ("priority", message.priority)) if value}
+    if message.due is not None:
+        fields["due"] = rfc3339(message.due)
     return fields
 
 

@@ -14,6 +14,7 @@ from angelhair.client.asynchronous_driving import AsyncSender, drive
 from angelhair.client.consuming import OnError, Rules
 from angelhair.client.plans import Plan
 from angelhair.client.retrying import Manner, Retry
+from angelhair.client.timeline import AsyncTimeline
 from angelhair.client.transport import DEFAULT_URL, Address
 from angelhair.client.values import Message, Seconds
 from angelhair.client.verbs import deliveries, operating, puts
@@ -109,6 +110,10 @@ class AsyncClient:
         """A loop that hands messages to `handler`, each in a task; see `AsyncConsumer`."""
         rules = Rules(queue, concurrency, visibility, wait)
         return AsyncConsumer(self._address, self._manner, self._sender, rules, handler, on_error)
+
+    def timeline(self, name: str) -> AsyncTimeline:
+        """A queue of the kind timeline: puts that are due at a time, and workers that share its shards."""
+        return AsyncTimeline(self._address, self._manner, name, self._sender)
 
     async def close(self) -> None:
         await self._sender.close()

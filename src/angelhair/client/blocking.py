@@ -14,6 +14,7 @@ from angelhair.client.consuming import OnError, Rules
 from angelhair.client.driving import Sender, drive
 from angelhair.client.plans import Plan
 from angelhair.client.retrying import Manner, Retry
+from angelhair.client.timeline import Timeline
 from angelhair.client.transport import DEFAULT_URL, Address
 from angelhair.client.values import Message, Seconds
 from angelhair.client.verbs import deliveries, operating, puts
@@ -106,6 +107,10 @@ class Client:
         """A loop that hands messages to `handler`, each in a thread; see `Consumer`."""
         rules = Rules(queue, concurrency, visibility, wait)
         return Consumer(self._address, self._manner, self._sender, rules, handler, on_error)
+
+    def timeline(self, name: str) -> Timeline:
+        """A queue of the kind timeline: puts that are due at a time, and workers that share its shards."""
+        return Timeline(self._address, self._manner, name, self._sender)
 
     def close(self) -> None:
         self._sender.close()

@@ -186,13 +186,7 @@ class Consuming:
                 delay = self._on_error(message, error)
             except Exception:  # noqa: BLE001 - one message's hook must not end the consumer
                 _log.exception("on_error failed for message %s of %s", message.id, message.queue)
-        return self._delay(message) if delay is None else delay
-
-    def _delay(self, message: Message) -> Seconds:
-        """Longer with every delivery, and never quite the same: what failed together must not come back together."""
-        doublings = min(message.deliveries - 1, 64)
-        bound = min(limits.CONSUMER_DELAY_MOST_SECONDS, limits.CONSUMER_DELAY_FIRST_SECONDS * 2.0**doublings)
-        return bound * (1 + self._manner.chance()) / 2
+        return retry_delay(message, self._manner) if delay is None else delay
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -223,3 +217,10 @@ class Consuming:
             held.extend_at = self._manner.now() + self.rules.margin_seconds
         except RequestError as error:
             held.lost = error
+
+
+def retry_delay(message: Message, manner: Manner) -> Seconds:
+    """Longer with every delivery, and never quite the same: what failed together must not come back together."""
+    doublings = min(message.deliveries - 1, 64)
+    bound = min(limits.CONSUMER_DELAY_MOST_SECONDS, limits.CONSUMER_DELAY_FIRST_SECONDS * 2.0**doublings)
+    return bound * (1 + manner.chance()) / 2

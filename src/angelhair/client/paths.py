@@ -14,6 +14,10 @@ def of_queue(queue: str, *rest: str) -> str:
     return "/".join(("/queues", quote(validate_name("queue", queue), safe=""), *rest))
 
 
+def of_consumer(queue: str, consumer: str) -> str:
+    return of_queue(queue, "consumers", quote(validate_name("consumer", consumer), safe=""))
+
+
 def of_topic(topic: str, queue: str | None = None) -> str:
     """The topic, or its subscription of a queue."""
     path = f"/topics/{quote(validate_topic_name(topic), safe='')}"

@@ -9,7 +9,18 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from angelhair.client.plans import Answer
-from angelhair.client.values import Bucket, LanePointers, Message, Origin, PeekedMessage, Queue, Statistics, Topic
+from angelhair.client.values import (
+    Bucket,
+    LanePointers,
+    Message,
+    Origin,
+    PeekedMessage,
+    Queue,
+    Shard,
+    Share,
+    Statistics,
+    Topic,
+)
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
@@ -87,6 +98,7 @@ def _seen(name: str, found: Fields) -> dict[str, Any]:
         "origin": None if origin is None else Origin(origin["queue"], origin["id"]),
         "group": found.get("group"),
         "priority": found.get("priority", 0),
+        "due": moment(found["due"]) if found.get("due") else None,
     }
 
 
@@ -96,6 +108,24 @@ def pointers(found: Fields) -> list[LanePointers]:
 
 def buckets(found: Fields) -> list[Bucket]:
     return [Bucket(*(each[name] for name in Bucket._fields)) for each in found["buckets"]]
+
+
+def shards(found: Fields) -> list[Shard]:
+    return [_shard(each) for each in found["shards"]]
+
+
+def _shard(found: Fields) -> Shard:
+    def at(name: str) -> datetime | None:
+        return None if found[name] is None else moment(found[name])
+
+    return Shard(
+        found["shard"], found["state"], found["lock"], found["consumer"], found["fence"], at("taken_at"),
+        at("touched_at"), at("mark"), at("last"), found["lag"],
+    )
+
+
+def share(found: Fields) -> Share:
+    return Share({each["shard"]: each["fence"] for each in found["shards"]}, found["lock"], found["left"])
 
 
 def moment(text: str) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
@@ -32,6 +33,13 @@ class QueueSettings(TypedDict, total=False):
     dedup_scope: str
     priorities: int
     fair: bool
+    shards: int
+    """Of a timeline, in place of lanes."""
+    granularity: str
+    """minute, hour or day."""
+    producer_delay: Seconds
+    expire_after: Seconds | None
+    lock: Seconds
 
 
 class Statistics(NamedTuple):
@@ -146,6 +154,8 @@ class PeekedMessage:
     """Where it came from, if it was moved here."""
     group: str | None = field(default=None, kw_only=True)
     priority: int = field(default=0, kw_only=True)
+    due: datetime | None = field(default=None, kw_only=True)
+    """Of a timeline: when its producer wanted it."""
 
     @property
     def text(self) -> str:
@@ -191,3 +201,32 @@ class Bucket(NamedTuple):
     visible: int
     in_flight: int
     delayed: int
+
+
+class Shard(NamedTuple):
+    """A shard of a timeline, and who works on it."""
+
+    shard: int
+    state: str
+    """open, or sealed: worked on until it is empty."""
+    lock: str
+    """held, lapsed or free, as far as clocks can tell."""
+    consumer: str | None
+    fence: int
+    """Grows whenever the shard changes hands."""
+    taken_at: datetime | None
+    touched_at: datetime | None
+    mark: datetime | None
+    """Up to here it was read."""
+    last: datetime | None
+    """Up to here all is processed."""
+    lag: Seconds | None
+    """Since when the oldest message that is due waits; None if none does."""
+
+
+class Share(NamedTuple):
+    """The shards that a consumer holds, by number with the fence of each, and for how long without another touch."""
+
+    shards: Mapping[int, int]
+    lock: Seconds
+    left: Seconds

@@ -41,6 +41,42 @@ CONSUMER_DELAY_FIRST_SECONDS = 1.0
 CONSUMER_DELAY_MOST_SECONDS = 300.0
 """For how long a message is put back whose handler failed for the first time, and at most; it doubles in between."""
 
+# --- workers of timelines -------------------------------------------------------------------------------------------
+
+TIMELINE_TOUCH_SHARE = 0.25
+"""After which share of the lock's time a worker touches it again: two tries before it stops working."""
+
+TIMELINE_SURE_SHARE = 0.5
+"""For which share of the lock's time after a touch that was answered a worker believes that it holds its shards. Then
+it starts no handler and acks nothing, long before anybody else may take them."""
+
+TIMELINE_SEARCH_SECONDS = 1.0
+"""How often a worker without a shard asks whether there is one for it; at most, where locks are short."""
+
+TIMELINE_WAIT_SECONDS = 1.0
+"""How long a receive of a worker with nothing to do waits: its touches go over the same connection, after it."""
+
+TIMELINE_POLL_FIRST_SECONDS = 0.02
+TIMELINE_POLL_MOST_SECONDS = 0.5
+"""How soon a worker whose handlers run asks for more after an answer without any: ever later while none come."""
+
+TIMELINE_SETTLE_SECONDS = 0.02
+"""How long a worker waits with an ack for those of handlers that still run: one request for many in place of many."""
+
+TIMELINE_AHEAD_SECONDS = 0.5
+TIMELINE_AHEAD_MOST = 256
+"""How much work a worker holds beyond what its handlers have in hand: what they did in so much time, at most so many
+messages. Quick handlers never wait for the wire, and slow ones leave to others what they cannot begin."""
+
+TIMELINE_REPORT_SECONDS = 10.0
+"""How often a worker says how far it is, where lines are kept."""
+
+TIMELINE_LINE_SECONDS = 0.5
+"""How often the line on a terminal changes."""
+
+TIMELINE_LAG_SECONDS = 5.0
+"""How often a worker asks how late its shards are: it costs the server a read of each."""
+
 # --- the command --------------------------------------------------------------------------------------------------
 
 COMMAND_RETRY_SECONDS = 5.0

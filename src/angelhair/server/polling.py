@@ -1,8 +1,9 @@
 """Waiting receives: woken at once by what this server does, and within a bounded time by what others do.
 
-Those who wait for one queue stand in line. A put of n messages wakes the first n; whoever is woken looks. What other
-servers did is found by looking now and then, one receive of the line at a time; whoever finds something wakes the next,
-so that a thousand waiting receives cost the store no more than one while nothing comes.
+Those who wait for one queue stand in line; of a timeline, those who wait for one consumer's shards. A put of n messages
+wakes the first n; whoever is woken looks. What other servers did is found by looking now and then, one receive of the
+line at a time; whoever finds something wakes the next, so that a thousand waiting receives cost the store no more than
+one while nothing comes.
 """
 
 from __future__ import annotations
@@ -43,12 +44,13 @@ class Polling:
         self._look = look
         self._due_in_ms = due_in_ms
         self._loop = asyncio.get_running_loop()
-        self._lines: dict[Name, _Line] = {}
+        self._lines: dict[Name, dict[str | None, _Line]] = {}
+        """By queue, and by whose shards of a timeline are meant."""
         self._stopping = False
 
     @property
     def waiting(self) -> int:
-        return sum(line.users for line in self._lines.values())
+        return sum(line.users for lines in self._lines.values() for line in lines.values())
 
     async def receive(
         self, account: str, name: str, ask: Ask, wait_seconds: float, patience: Patience | None = None,
@@ -62,9 +64,10 @@ class Polling:
         end = self._loop.time() + wait_seconds
         patience = patience or Patience()
         key = (account, name)
-        line = self._lines.get(key)
+        lines = self._lines.setdefault(key, {})
+        line = lines.get(ask.consumer)
         if line is None:
-            line = self._lines[key] = _Line(self._loop, lambda: self._due_in_ms(account, name))
+            line = lines[ask.consumer] = _Line(self._loop, lambda: self._due_in_ms(account, name))
         line.users += 1
         try:
             while True:
@@ -86,25 +89,27 @@ class Polling:
             line.users -= 1
             if not line.users:
                 line.end()
-                self._lines.pop(key, None)
+                lines.pop(ask.consumer, None)
+                if not lines:
+                    self._lines.pop(key, None)
 
     def wake(self, account: str, name: str, messages: int) -> None:
         """So many messages of this queue may have become visible, by what this server did."""
-        line = self._lines.get((account, name))
-        if line is not None:
+        for line in self._lines.get((account, name), {}).values():
             line.wake(messages)
 
     def wake_all(self, account: str) -> None:
         """Something may have become visible in any queue of the account: one receive of each looks."""
-        for (owner, _), line in self._lines.items():
-            if owner == account:
+        for (owner, _), lines in self._lines.items():
+            for line in lines.values() if owner == account else ():
                 line.wake(1)
 
     def stop(self) -> None:
         """The server stops: nobody waits any longer."""
         self._stopping = True
-        for line in self._lines.values():
-            line.wake(line.users)
+        for lines in self._lines.values():
+            for line in lines.values():
+                line.wake(line.users)
 
 
 class _Line:

@@ -11,6 +11,7 @@ from angelhair.engine.catalog import Queue, Rewrite
 from angelhair.engine.engine import NO_NOTES, Engine, PutOutcome
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Store
+from angelhair.engine.timeline.consumer import Share
 from angelhair.errors import RequestError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from angelhair.server.polling import Look, Patience, Polling
@@ -175,6 +176,18 @@ class Service:
         self._listener.changed(label(account, name), sum(outcome is None for outcome in outcomes))
         self._something_visible(account, name, released)
         return outcomes
+
+    # --- timelines --------------------------------------------------------------------------------------------------
+
+    async def touch_consumer(self, account: str, name: str, consumer: str) -> Share:
+        """A consumer is there: it keeps its shards, and takes its share of those that are free."""
+        share = await self.engine.touch_consumer(account, name, consumer)
+        self.workers.wake(name, account)
+        return share
+
+    async def leave_consumer(self, account: str, name: str, consumer: str) -> None:
+        await self.engine.leave_consumer(account, name, consumer)
+        self.workers.wake(name, account)
 
     def _something_visible(self, account: str, name: str, messages: int) -> None:
         if messages:

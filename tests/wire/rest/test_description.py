@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from angelhair.engine import receipts
-from angelhair.model import QueueSettings
+from angelhair.engine.timeline import receipts as timeline_receipts
+from angelhair.model import DueId, MessageId, QueueSettings
 from angelhair.server.rest import patterns, shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.operators import OPERATORS
@@ -116,17 +117,27 @@ def test_parameters_take_their_own_examples() -> None:
 
 def test_settings_are_the_models() -> None:
     """A setting that the model gains must be shown, described and sorted into changeable or fixed here."""
-    model = {name.removesuffix("_ms") for name in QueueSettings.__dataclass_fields__}
+    # What a timeline calls its lanes has a name of its own beside theirs.
+    model = {name.removesuffix("_ms") for name in QueueSettings.__dataclass_fields__} | {"shards"}
     assert set(shapes.Settings.__struct_fields__) == model
     assert set(shapes.SETTINGS) == model
     assert set(shapes.NewQueue.__struct_fields__) == model
-    assert set(shapes.Changes.__struct_fields__) == model - set(QueueSettings.FIXED)
+    fixed = {*QueueSettings.FIXED, *QueueSettings.FIXED_OF_TIMELINE}
+    assert set(shapes.Changes.__struct_fields__) == model - fixed
 
 
 def test_receipts_have_the_published_form() -> None:
     for number in (0, 1, 2**62):
         receipt = receipts.encode("0f" * 16, b"secret", 4_294_967_295, number, 2**32 - 1)
         assert re.fullmatch(patterns.RECEIPT_PATTERN[1:-1], receipt)
+    longest = timeline_receipts.Receipt(4_294_967_295, 2**128 - 1, 2**32 - 1, 2**62)
+    assert re.fullmatch(patterns.RECEIPT_PATTERN[1:-1], timeline_receipts.encode("0f" * 16, b"secret", longest))
+
+
+def test_ids_have_the_published_form() -> None:
+    for identity in (MessageId(0, 17), DueId(3, 1 << 120)):
+        assert re.fullmatch(patterns.ID_PATTERN[1:-1], str(identity))
+        assert MessageId.parse(str(identity)) == identity
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""docs/rest.md and docs/topics.md, line by line: every call in them is made, in order, and answered as they say."""
+"""docs/rest.md, docs/topics.md and docs/timelines.md, line by line: every call in them is made, in order, and answered
+as they say."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ CALL = re.compile(
 
 def calls() -> list[tuple[str, str, int, str]]:
     """The call, the command that takes a receipt out of its answer if there is one, the status, the answer."""
-    found = CALL.findall(GUIDE.read_text() + (DOCS / "topics.md").read_text())
+    found = CALL.findall("".join((DOCS / page).read_text() for page in ("rest.md", "topics.md", "timelines.md")))
     return [(line, taking, int(status), answer or "") for line, taking, status, answer in found]
 
 

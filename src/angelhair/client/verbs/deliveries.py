@@ -16,15 +16,22 @@ from angelhair.client.retrying import Manner, exchange, exchange_items
 from angelhair.client.values import AckFailure, Delivered, Message, Receipt, Seconds
 from angelhair.client.verbs.queues import JSON
 from angelhair.errors import AngelhairError, StaleReceipt
-from angelhair.model import validate_whole
+from angelhair.model import validate_name, validate_whole
 
 SETTLED = "settled"
 
 
 def receive(
-    manner: Manner, queue: str, count: int = 1, *, wait: Seconds = 0, visibility: Seconds | None = None
+    manner: Manner,
+    queue: str,
+    count: int = 1,
+    *,
+    wait: Seconds = 0,
+    visibility: Seconds | None = None,
+    consumer: str | None = None,
 ) -> Plan[list[Message]]:
     """Up to so many messages, hidden from others for `visibility` (the queue's own time-out if not given).
+    `consumer`: of a timeline, whose shards they come from.
 
     Without `wait` the answer comes at once, be it empty; with it, as soon as there is something. If the answer is lost,
     the messages in it come again when their visibility ends.
@@ -33,6 +40,8 @@ def receive(
     query = {"wait": str(wait)} if wait else {}
     if visibility is not None:
         query["visibility"] = str(visibility)
+    if consumer is not None:
+        query["consumer"] = validate_name("consumer", consumer)
     request = Request("GET", of_queue(queue, "messages", str(count)), query)
 
     def read(found: Mapping[str, Any]) -> list[Message]:

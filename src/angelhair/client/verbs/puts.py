@@ -7,7 +7,7 @@ put has one: the caller's, or one that is made here and never leaves the call.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -39,11 +39,22 @@ def put(
     priority: int | None = None,
 ) -> Plan[str]:
     """Puts one message and returns its id. Text is put as UTF-8."""
-    draft = _keyed(manner, Draft(body, content_type, delay, due, key, group, priority))
+    given = Draft(body, content_type, delay, due, key, group, priority)
+    draft = _keyed(manner, given)
+    try:
+        return (yield from put_draft(manner, queue, draft, _repeat([draft])))
+    except InvalidRequest as error:
+        if draft == given or not _knows_no_keys(error):
+            raise
+        return (yield from put_draft(manner, queue, given, _repeat([given])))
+
+
+def put_draft(manner: Manner, queue: str, draft: Draft, repeat: Repeat) -> Plan[str]:
+    """As it is, with a key or without."""
     fields = _fields(draft)
     query = {name: str(value) for name, value in fields.items() if name != "content_type"}
-    request = Request("PUT", of_queue(queue, "message"), query, body_bytes(body), content_type)
-    return (yield from exchange(manner, Call(request, read_id, _repeat([draft]), queue=queue)))
+    request = Request("PUT", of_queue(queue, "message"), query, body_bytes(draft.body), draft.content_type)
+    return (yield from exchange(manner, Call(request, read_id, repeat, queue=queue)))
 
 
 def put_many(manner: Manner, queue: str, messages: Iterable[bytes | str | Draft]) -> Plan[list[PutOutcome]]:
@@ -51,15 +62,32 @@ def put_many(manner: Manner, queue: str, messages: Iterable[bytes | str | Draft]
 
     Raises only if the server refused everything: then nothing was put.
     """
+    given = [each if isinstance(each, Draft) else Draft(each) for each in messages]
+    drafts = [_keyed(manner, draft) for draft in given]
+    try:
+        return (yield from put_drafts(manner, queue, drafts, _repeat))
+    except InvalidRequest as error:
+        if drafts == given or not _knows_no_keys(error):
+            raise
+        return (yield from put_drafts(manner, queue, given, _repeat))
+
+
+def _knows_no_keys(error: InvalidRequest) -> bool:
+    """A timeline has none. The one that was made here nobody has asked for: it goes without, and is sent once."""
+    return error.field == "key" or error.message.startswith("key: ")
+
+
+def put_drafts(
+    manner: Manner, queue: str, drafts: Sequence[Draft], repeat: Callable[[Sequence[Draft]], Repeat]
+) -> Plan[list[PutOutcome]]:
     path = of_queue(queue, "messages")
-    drafts = [_keyed(manner, each if isinstance(each, Draft) else Draft(each)) for each in messages]
     outcomes: list[str | AngelhairError] = []
     for portion in _portions([(draft, _item(draft)) for draft in drafts]):
 
         def ask(items: Sequence[tuple[Draft, bytes]]) -> Call[list[str | AngelhairError]]:
             body = b"[" + b",".join(encoded for _, encoded in items) + b"]"
             request = Request("PUT", path, {}, body, JSON)
-            return Call(request, _outcomes_of(queue, len(items)), _repeat([draft for draft, _ in items]), queue=queue)
+            return Call(request, _outcomes_of(queue, len(items)), repeat([draft for draft, _ in items]), queue=queue)
 
         outcomes += yield from exchange_items(manner, portion, ask)
     if outcomes and all(isinstance(outcome, RequestError) for outcome in outcomes):

@@ -48,6 +48,7 @@ async def move_exhausted(memory: Memory, line: Line, make: MakeLine) -> None:
         for (held, entry), outcome in zip(items, outcomes, strict=False):
             if isinstance(outcome, MessageId):
                 held.settle(entry, None)
+                line.sessions.dead_count += 1
     for held, entry in items:
         if not entry.settled:
             held.exhausted.append(entry)

@@ -83,6 +83,9 @@ class Sessions:
     extended: OrderedDict[tuple[int, str], int] = field(default_factory=OrderedDict)
     """Messages set aside whose consumers asked for more time since; until when on our own clock."""
     turn: int = 0
+    aside_count: int = 0
+    dead_count: int = 0
+    """How many this server has set aside: written again at a later time, or moved to the dead letters."""
 
     def count(self, second: int) -> int:
         """How many this server has put to that second before."""
@@ -93,6 +96,7 @@ class Sessions:
         return before
 
     def set_aside(self, was: tuple[int, str], now_at: tuple[int, str]) -> None:
+        self.aside_count += 1
         earlier = self.aside.pop(was, None)
         if earlier is not None:
             self.finish(earlier)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from angelhair import limits
 from angelhair.engine.counts import Stats
 from angelhair.errors import QueueNotFound, StoreError
-from angelhair.server.observing.measured_engine import MeasuredEngine
+from angelhair.server.observing.measured_engine import MeasuredEngine, TimelineSeen
 from angelhair.server.observing.observer import Observer
 from angelhair.server.workers import Place
 
@@ -38,6 +38,8 @@ class Depths:
         self._known: set[str] = set()
         self._archived: dict[str, tuple[int, float]] = {}
         """By queue: how far it was in the lake, and since when it has not come further, or was said so."""
+        self._aside: dict[str, tuple[int, int]] = {}
+        """By timeline: how many messages were known to be set aside."""
         self._missing: frozenset[str] = frozenset()
         self._task: asyncio.Task[None] | None = None
 
@@ -75,27 +77,39 @@ class Depths:
         missing = self._observer.queues.difference(names)
         for gone in missing & self._missing:
             self._observer.forget_queue(gone)
+            self._aside.pop(gone, None)
         self._missing = missing
         self._round = named[::-1]
 
     async def _look(self, name: str, queue: Place) -> None:
-        stats = None
+        stats, timeline = None, None
         if name not in self._known and len(self._known) >= limits.METRICS_QUEUES:
             return
         try:
             stats = await self._engine.depth(*queue)
+            timeline = await self._engine.timeline(*queue)
         except QueueNotFound:
             pass
         except StoreError as error:
             _log.debug("the depth of %s waits for the store: %s", name, error)
         except Exception:  # noqa: BLE001 - a figure less is no reason to lose all others
             _log.exception("the depth of %s met an error that it does not know; it goes on", name)
+        if timeline is not None:
+            self._tell_timeline(name, timeline)
         if stats is None:
             self._forget(name)
         else:
             self._known.add(name)
             self._observer.depth(name, stats)
             self._watch_archive(name, stats)
+
+    def _tell_timeline(self, name: str, seen: TimelineSeen) -> None:
+        aside, dead = self._aside.get(name, (0, 0))
+        if seen.aside < aside or seen.dead < dead:
+            # Another queue of this name.
+            aside = dead = 0
+        self._aside[name] = (seen.aside, seen.dead)
+        self._observer.timeline(name, seen.shards_held, seen.lag_ms / 1000, seen.aside - aside, seen.dead - dead)
 
     def _watch_archive(self, name: str, stats: Stats) -> None:
         """Says when a queue fills the store because nobody archives it."""

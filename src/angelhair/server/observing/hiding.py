@@ -14,16 +14,23 @@ import msgspec
 
 from angelhair import limits
 from angelhair.engine import receipts
+from angelhair.engine.timeline import receipts as timeline_receipts
 from angelhair.server.http.messages import Request
 
 _ALPHABET = string.ascii_uppercase + string.ascii_lowercase + string.digits + "-_"
-_EXAMPLE = receipts.encode("0" * 32, b"", 0, 0, 0)
-_SECOND = _ALPHABET.index(_EXAMPLE[1])
-
-RECEIPT = re.compile(
-    rf"(?<![\w-]){_EXAMPLE[0]}[{_ALPHABET[_SECOND : _SECOND + 16]}][\w-]{{{len(_EXAMPLE) - 2}}}(?![\w-])", re.ASCII
+_EXAMPLES = (
+    receipts.encode("0" * 32, b"", 0, 0, 0),
+    timeline_receipts.encode("0" * 32, b"", timeline_receipts.Receipt(0, 0, 0, 0)),
 )
-"""As long as a receipt is, in its alphabet, and beginning with its version, which takes one character and a third."""
+
+
+def _form(example: str) -> str:
+    """As long as a receipt is, in its alphabet, beginning with its version, which takes one character and a third."""
+    second = _ALPHABET.index(example[1])
+    return rf"{example[0]}[{_ALPHABET[second : second + 16]}][\w-]{{{len(example) - 2}}}"
+
+
+RECEIPT = re.compile(rf"(?<![\w-])(?:{'|'.join(map(_form, _EXAMPLES))})(?![\w-])", re.ASCII)
 
 _ERROR_TEXT = re.compile(r"^([A-Za-z_][\w.]*): (?:.|\n(?! *File |Traceback|During|The above|\n))*", re.MULTILINE)
 """The last line of a stack, and those that the error's text adds to it."""

@@ -7,6 +7,7 @@ from this side, and batching need not know.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Clock
@@ -15,11 +16,20 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
 from angelhair.engine.identities import Identities
+from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.puts import Reservation
 from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import JoiningStore, Store
 from angelhair.model import Ask, NewMessage, WantedChange
 from angelhair.server.observing.observer import Observer
+
+
+class TimelineSeen(NamedTuple):
+    shards_held: int
+    lag_ms: int
+    aside: int
+    """Messages that were written again at a later time, since the server began to remember the queue."""
+    dead: int
 
 
 class MeasuredEngine(Engine):
@@ -67,6 +77,29 @@ class MeasuredEngine(Engine):
         now = self.clock.now()
         return sum(worker.lease.held(now) for worker in self.memory.workers.values())
 
+    async def timeline(self, account: str, name: str) -> TimelineSeen | None:
+        """What this server does for a timeline, and how late that is; None for a queue of another kind.
+
+        Of shards that nobody works on every server says how late they are: somebody should know.
+        """
+
+        async def attempt(queue: Queue) -> TimelineSeen | None:
+            verbs = self._verbs(queue)
+            if not isinstance(verbs, Timeline):
+                return None
+            line = verbs.line(queue)
+            now = self.clock.now()
+            held = {held.lane for held in line.all_held() if held.believed(now)}
+            lag_ms = 0
+            for shard in await verbs.shards(queue):
+                touched_ms = shard.touched_at_ms or 0
+                elsewhere = shard.consumer is not None and now.wall_ms - touched_ms < queue.settings.lock_ms
+                if shard.oldest_due_ms is not None and (shard.lane in held or not elsewhere):
+                    lag_ms = max(lag_ms, now.wall_ms - shard.oldest_due_ms)
+            return TimelineSeen(len(held), lag_ms, line.sessions.aside_count, line.sessions.dead_count)
+
+        return await self._with_queue(account, name, attempt)
+
     async def depth(self, account: str, name: str) -> Stats | None:
         """What the queue holds, at fewer reads than `stats`; None when another server is the one to say.
 
@@ -76,6 +109,13 @@ class MeasuredEngine(Engine):
         async def attempt(queue: Queue) -> Stats | None:
             now = self.clock.now()
             lanes = queue.read_lanes
+            verbs = self._verbs(queue)
+            if isinstance(verbs, Timeline):
+                # Here the locks of shards are what leases are elsewhere.
+                held = verbs.line(queue).held(min(lanes))
+                if held is None or not held.believed(now):
+                    return None
+                return await verbs.stats(queue, limits.DEPTH_BUCKETS)
             worker = self.memory.workers.get((queue.incarnation, min(lanes)))
             if worker is None or not worker.lease.held(now):
                 return None

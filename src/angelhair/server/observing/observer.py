@@ -68,6 +68,17 @@ class Observer:
         self._exact = self._levels(
             "angelhair_queue_depth_exact", "1 when the depth was counted, 0 when it is estimated.", ("queue",))
 
+        self._shards_held = self._levels(
+            "angelhair_timeline_shards_held", "Shards of a timeline whose locks this server holds for consumers.",
+            ("queue",))
+        self._lag = self._levels(
+            "angelhair_timeline_lag_seconds",
+            "For how long the oldest message that is due has waited, in shards that this server or nobody holds.",
+            ("queue",))
+        self._set_aside = self._counts(
+            "angelhair_timeline_set_aside", "Messages written again at a later time, or moved to the dead letters.",
+            ("queue", "where"))
+
         self._groups = self._distributions(
             "angelhair_group_messages", "Messages that shared one commit.", ("verb",), SIZES)
 
@@ -159,6 +170,15 @@ class Observer:
         self._oldest.set((label,), (stats.oldest_age_ms or 0) / 1000)
         self._exact.set((label,), int(stats.exact))
         self._unarchived.set((label,), stats.unarchived)
+
+    def timeline(self, queue: str, shards_held: int, lag_seconds: float, later: int, dead: int) -> None:
+        """`later`, `dead`: how many more were set aside, in the timeline itself and among dead letters."""
+        label = self._label(queue)
+        if label != OTHER:
+            self._shards_held.set((label,), shards_held)
+            self._lag.set((label,), lag_seconds)
+        self._set_aside.add((label, "later"), later)
+        self._set_aside.add((label, "dead_letters"), dead)
 
     def depth_unknown(self, queue: str) -> None:
         """Another server looks after this queue now: an old figure of ours would stand beside its new one."""

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from angelhair.server.rest import query, shapes
+from angelhair.server.rest import query, shapes, timeline_shapes
 
 _RECEIPT = str(query.RECEIPT.example)
 _SETTINGS = shapes.Settings(
     kind="bucketed", bucket_size=1000, lanes=1, visibility_timeout=60, repair_timeout=60, delay=0, retention=345600,
     max_deliveries=5, dead_letter_queue="orders-dead", history=86400, archive=False, dedup_window=300,
-    dedup_scope="queue", priorities=1, fair=True,
+    dedup_scope="queue", priorities=1, fair=True, shards=None, granularity="minute", producer_delay=60,
+    expire_after=2592000, lock=10,
 )
-_CHANGEABLE = list(shapes.Changes.__struct_fields__)
+_CHANGEABLE = [name for name in shapes.Changes.__struct_fields__ if name != "shards"]
+_FIXED = ["kind", "bucket_size", "shards", "granularity"]
 _MADE, _CHANGED = "2026-11-15T13:00:00.123Z", "2026-11-15T13:05:00.456Z"
 
 QUEUE_LIST = shapes.QueueList(["invoices", "orders"], None)
 NEW_QUEUE = shapes.NewQueue(visibility_timeout=60, max_deliveries=5, dead_letter_queue="orders-dead")
 CHANGES = shapes.Changes(max_deliveries=5, retention=None)
 QUEUE = shapes.QueueSaid(
-    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],
+    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=_FIXED,
     created_at=_MADE, changed_at=_CHANGED, warnings=[],
 )
 QUEUE_SHOWN = shapes.QueueShown(
-    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],
+    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=_FIXED,
     created_at=_MADE, changed_at=_CHANGED, warnings=[], statistics=shapes.Statistics(120, 4, 0, 1, 7.25, True),
 )
 
@@ -62,3 +64,15 @@ POINTERS = shapes.Pointers([shapes.LanePointers(0, 24200, 24, 24, 24, 23, 20, 20
 BUCKETS = shapes.Buckets(
     0, [shapes.Bucket(23, "settled", 1000, 998, 0, 2, 0), shapes.Bucket(24, "open", 200, 0, 200, 0, 0)]
 )
+
+SHARE = timeline_shapes.Share("mailer-1", [timeline_shapes.ShardHeld(0, 3), timeline_shapes.ShardHeld(4, 1)], 10, 9.8)
+SHARDS = timeline_shapes.Shards([
+    timeline_shapes.Shard(
+        shard=0, state="open", lock="held", consumer="mailer-1", fence=3, taken_at=_MADE, touched_at=_CHANGED,
+        mark=_CHANGED, last=_MADE, lag=0.4,
+    ),
+    timeline_shapes.Shard(
+        shard=1, state="open", lock="free", consumer=None, fence=0, taken_at=None, touched_at=None, mark=None,
+        last=None, lag=None,
+    ),
+])

@@ -59,4 +59,5 @@ def seen(message: Peeked) -> shapes.MessageSeen:
         origin=origin_of(message.origin),
         group=group_of(message),
         priority=message.priority,
+        due=None if message.due_ms is None else rfc3339(message.due_ms),
     )

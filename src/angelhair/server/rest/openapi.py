@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from angelhair.model import QueueSettings
-from angelhair.server.rest import own_shapes, shapes, topic_shapes
+from angelhair.server.rest import own_shapes, shapes, timeline_shapes, topic_shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.query import Parameter
 from angelhair.server.rest.queues import settings_of
@@ -37,12 +37,13 @@ SECURITY = {
 }
 """Where the store has no access key, none is asked for."""
 
-_SHAPES = (shapes, topic_shapes, own_shapes)
+_SHAPES = (shapes, timeline_shapes, topic_shapes, own_shapes)
 
 GROUPS = {
     "Queues": "Making, changing and removing queues.",
     "Messages": "Putting, receiving and settling messages.",
     "Topics": "What is published to a topic reaches every queue that is subscribed to it.",
+    "Timelines": "Who works on the shards of a timeline; messages are put, received and acked as in other queues.",
     "Operating": "Looking into a queue without taking anything, dead letters, and repair.",
     "Server": "The door itself.",
 }

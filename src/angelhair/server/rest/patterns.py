@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from angelhair.engine import receipts
+from angelhair.engine.timeline import receipts as timeline_receipts
 
 NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 """A queue's name; `model.validate_name` is the judge."""
@@ -14,8 +15,13 @@ PART_PATTERN = "^[A-Za-z0-9_.-]*$"
 """The beginning of a name."""
 
 EXAMPLE_RECEIPT = receipts.encode("51" * 16, b"an example", 0, 17, 1)
-RECEIPT_PATTERN = f"^[A-Za-z0-9_-]{{{len(EXAMPLE_RECEIPT)}}}$"
-"""What `engine.receipts` writes: base64 for URLs, always of one length."""
+_LONGER = timeline_receipts.LENGTH - receipts.LENGTH
+RECEIPT_PATTERN = f"^[A-Za-z0-9_-]{{{receipts.LENGTH}}}([A-Za-z0-9_-]{{{_LONGER}}})?$"
+"""What `engine.receipts` writes: base64 for URLs, always of one length; those of timelines are longer."""
+
+_UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+ID_PATTERN = f"^(0|[1-9][0-9]*)-(0|[1-9][0-9]*|{_UUID})$"
+"""A lane and a number; of a timeline a shard and the UUID of a due time."""
 
 # Years and days exactly, leap days too (between 1970 and 2099 every fourth year has one): the pattern is published, and
 # a client that keeps to it is never refused.

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from angelhair import limits
 from angelhair.engine.engine import PutOutcome
 from angelhair.errors import InvalidRequest
-from angelhair.model import MessageId, NewMessage, validate_message
+from angelhair.model import TIMELINE, MessageId, NewMessage, validate_message
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import attributes_with, check_size, content_type_of, delay_until_ms, one_body
@@ -54,30 +54,37 @@ async def put_message(service: Service, request: Request, queue: str) -> Respons
     """The door's hottest path: no shape is decoded, the body is not copied."""
     message = NewMessage(check_size(request.body), content_type_of(request))
     if request.query:
-        message = _with_parameters(message, request, service)
+        message = await _with_parameters(message, request, service, queue)
     (outcome,) = await service.put(request.account, queue, (message,))
     if not isinstance(outcome, MessageId):
         raise outcome
     return json_response(201, shapes.Put(str(outcome), queue))
 
 
-def _with_parameters(message: NewMessage, request: Request, service: Service) -> NewMessage:
+async def _with_parameters(message: NewMessage, request: Request, service: Service, queue: str) -> NewMessage:
     given = query.read(request.query, PARAMETERS)
-    delay_ms, key = given.get("delay"), given.get("key")
-    if "due" in given:
+    delay_ms, due_ms, key = given.get("delay"), given.get("due"), given.get("key")
+    if due_ms is not None:
         if delay_ms is not None:
             raise invalid("due", "and delay cannot both be given")
-        delay_ms = delay_until_ms(given["due"], service.clock)
+        if not await _has_due_times(service, request, queue):
+            delay_ms, due_ms = delay_until_ms(due_ms, service.clock), None
     group, priority = given.get("group"), given.get("priority", 0)
     if group is not None:
         message = message._replace(attributes=attributes_with(request.headers.get("content-type") or None, group))
-    return message._replace(delay_ms=delay_ms, key=key, group=group, priority=priority)
+    return message._replace(delay_ms=delay_ms, key=key, group=group, priority=priority, due_ms=due_ms)
+
+
+async def _has_due_times(service: Service, request: Request, queue: str) -> bool:
+    """A timeline keeps the time itself; elsewhere it is so long a delay."""
+    return (await service.engine.find_queue(request.account, queue)).settings.kind == TIMELINE
 
 
 async def put_messages(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     items = decode(request, _items_decoder)
-    messages = [_message(item, index, service) for index, item in enumerate(items)]
+    kept = any(item.due is not UNSET for item in items) and await _has_due_times(service, request, queue)
+    messages = [_message(item, index, service, kept) for index, item in enumerate(items)]
     outcomes = await service.put(request.account, queue, messages)
     ids = [shapes.PutId(str(outcome)) for outcome in outcomes if isinstance(outcome, MessageId)]
     if len(ids) == len(outcomes):
@@ -93,25 +100,27 @@ def _said(outcome: PutOutcome) -> shapes.PutOutcome:
     return shapes.PutOutcome(error=shapes.ItemError(verdict.code, verdict.message))
 
 
-def _message(item: shapes.NewMessageItem, index: int, service: Service) -> NewMessage:
+def _message(item: shapes.NewMessageItem, index: int, service: Service, due_is_kept: bool) -> NewMessage:
     where = f"[{index}]."
     body = one_body(item.body, item.body_base64, where)
     if body is None:
         raise invalid(f"{where}body", "is missing; it, or body_base64, must be given")
     delay_ms = None if item.delay is UNSET else in_ms(item.delay)
+    due_ms: int | None = None
     if item.due is not UNSET:
         if delay_ms is not None:
             raise invalid(f"{where}due", "and delay cannot both be given")
         due = item.due
         field = f"{where}due"
         due_ms = query.due_ms(field, due) if isinstance(due, str) else query.due_number_ms(field, due)
-        delay_ms = delay_until_ms(due_ms, service.clock)
+        if not due_is_kept:
+            delay_ms, due_ms = delay_until_ms(due_ms, service.clock), None
     try:
         group = None if item.group is UNSET else item.group
         attributes = attributes_with(None if item.content_type is UNSET else item.content_type, group)
         message = NewMessage(
             body, attributes, delay_ms, None if item.key is UNSET else item.key, group=group,
-            priority=0 if item.priority is UNSET else item.priority,
+            priority=0 if item.priority is UNSET else item.priority, due_ms=due_ms,
         )
         validate_message(message)
     except InvalidRequest as error:

@@ -131,6 +131,7 @@ NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLe
 QUEUE = Parameter("queue", "The queue's name.", NAME_SCHEMA, "orders", place="path")
 TOPIC_SCHEMA = {**NAME_SCHEMA, "maxLength": limits.TOPIC_NAME_LENGTH}
 TOPIC = Parameter("topic", "The topic's name.", TOPIC_SCHEMA, "news", place="path")
+CONSUMER = Parameter("consumer", "The consumer's name, of its own choice.", NAME_SCHEMA, "mailer-1", place="path")
 BATCH = whole("batch", "At most so many messages.", 1, limits.BATCH_MESSAGES, 10, "path")
 RECEIPT = Parameter(
     "receipt", "The receipt that came with the delivery.", {"type": "string", "pattern": RECEIPT_PATTERN},

@@ -10,8 +10,8 @@ from msgspec import UNSET
 from angelhair import limits
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
-from angelhair.errors import QueueNotFound, StoreError
-from angelhair.model import BUCKETED, FIFO, FIFO_ENDING, QueueSettings
+from angelhair.errors import QueueExists, QueueNotFound, StoreError
+from angelhair.model import BUCKETED, FIFO, FIFO_ENDING, TIMELINE, QueueSettings
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.decoding import decode_object
@@ -23,9 +23,12 @@ NO_CONTENT = Response(204, content_type=None)
 NO_STORE = (("Cache-Control", "no-store"),)
 """What is read here is old a moment later, and what is received must never come out of a cache."""
 
-DURATIONS = ("visibility_timeout", "repair_timeout", "delay", "retention", "history", "dedup_window")
+DURATIONS = (
+    "visibility_timeout", "repair_timeout", "delay", "retention", "history", "dedup_window", "producer_delay",
+    "expire_after", "lock",
+)
 CHANGEABLE = shapes.Changes.__struct_fields__
-FIXED = QueueSettings.FIXED
+FIXED = frozenset(shapes.NewQueue.__struct_fields__) - frozenset(CHANGEABLE)
 
 LIST = query.parameters(
     query.part_of_name("prefix", "Only names that begin with this.", "ord"),
@@ -48,11 +51,25 @@ async def list_queues(service: Service, request: Request) -> Response:
 async def make_queue(service: Service, request: Request, queue: str) -> Response:
     query.read(request.query, query.NONE)
     wanted = decode_object(request, _new_decoder) if request.body else shapes.NewQueue()
-    kind = FIFO if queue.endswith(FIFO_ENDING) else BUCKETED
-    if wanted.kind not in (UNSET, kind):
-        raise invalid("kind", f"a queue whose name ends with {FIFO_ENDING} is of the kind {FIFO!r}, and no other is")
-    made, is_new = await service.create_queue(request.account, queue, QueueSettings(**{**_given(wanted), "kind": kind}))
+    kind = _kind(queue, wanted)
+    settings = QueueSettings(**{**_given(wanted, kind), "kind": kind})
+    try:
+        made, is_new = await service.create_queue(request.account, queue, settings)
+    except QueueExists as error:
+        if kind != TIMELINE:
+            raise
+        differing = ["shards" if name == "lanes" else name for name in error.differing]
+        raise QueueExists(request.account, queue, tuple(differing)) from None
     return json_response(201 if is_new else 200, await _said(service, made))
+
+
+def _kind(name: str, wanted: shapes.NewQueue) -> str:
+    is_fifo = name.endswith(FIFO_ENDING)
+    if wanted.kind is not UNSET and (wanted.kind == FIFO) != is_fifo:
+        raise invalid("kind", f"a queue whose name ends with {FIFO_ENDING} is of the kind {FIFO!r}, and no other is")
+    if is_fifo:
+        return FIFO
+    return BUCKETED if wanted.kind is UNSET else str(wanted.kind)
 
 
 async def show_queue(service: Service, request: Request, queue: str) -> Response:
@@ -75,7 +92,9 @@ async def _warnings(service: Service, queue: Queue) -> list[str]:
     except QueueNotFound:
         missing = f"there is no queue {dead_letters}, the dead_letter_queue"
         return [f"{missing}: max_deliveries does nothing until it is made"]
-    if target.settings.kind != settings.kind:
+    # A timeline's dead letters may go to any kind but fifo, which wants a group.
+    kinds = (BUCKETED, TIMELINE) if settings.kind == TIMELINE else (settings.kind,)
+    if target.settings.kind not in kinds:
         return [f"{dead_letters}, the dead_letter_queue, is of the kind {target.settings.kind}: nothing is moved there"]
     return []
 
@@ -88,7 +107,7 @@ async def change_queue(service: Service, request: Request, queue: str) -> Respon
         if error.field in FIXED:
             raise invalid(error.field, "cannot change after the queue was made") from None
         raise
-    changes = _given(wanted)
+    changes = await _changes(service, request, queue, wanted)
     if changes:
         changed = await service.change_queue(request.account, queue, changes)
     else:
@@ -109,10 +128,26 @@ async def purge_queue(service: Service, request: Request, queue: str) -> Respons
     return NO_CONTENT
 
 
-def _given(wanted: shapes.Changes) -> dict[str, Any]:
-    """The settings that were named, as the model has them."""
+async def _changes(service: Service, request: Request, queue: str, wanted: shapes.Changes) -> dict[str, Any]:
+    if wanted.lanes is UNSET and wanted.shards is UNSET:
+        return _given(wanted, None)
+    return _given(wanted, (await service.engine.find_queue(request.account, queue)).settings.kind)
+
+
+def _given(wanted: shapes.Changes, kind: str | None) -> dict[str, Any]:
+    """The settings that were named, as the model has them. What a timeline calls shards are its lanes."""
     given: dict[str, Any] = {}
+    shards = None if wanted.shards is UNSET else wanted.shards
+    if shards is not None and kind != TIMELINE:
+        raise invalid("shards", f"a queue of the kind {kind!r} has lanes, and no shards")
+    if kind == TIMELINE and wanted.lanes not in (UNSET, shards):
+        # Both, and the same, is what it says of itself: that can be sent back as it is.
+        raise invalid("lanes", "a timeline has shards in their place")
+    if shards is not None:
+        given["lanes"] = shards
     for name in wanted.__struct_fields__:
+        if name == "shards":
+            continue
         value = getattr(wanted, name)
         if value is UNSET:
             continue
@@ -126,7 +161,9 @@ def _given(wanted: shapes.Changes) -> dict[str, Any]:
 def settings_of(settings: QueueSettings) -> shapes.Settings:
     values: dict[str, Any] = {}
     for name in shapes.Settings.__struct_fields__:
-        if name in DURATIONS:
+        if name == "shards":
+            values[name] = settings.lanes if settings.kind == TIMELINE else None
+        elif name in DURATIONS:
             duration_ms = getattr(settings, f"{name}_ms")
             values[name] = None if duration_ms is None else in_seconds(duration_ms)
         else:
@@ -135,12 +172,14 @@ def settings_of(settings: QueueSettings) -> shapes.Settings:
 
 
 def _fields(queue: Queue) -> dict[str, Any]:
+    not_of_this_kind = "lanes" if queue.settings.kind == TIMELINE else "shards"
+    changeable = [name for name in CHANGEABLE if name not in (*queue.settings.fixed, not_of_this_kind)]
     return {
         "name": queue.name,
         "kind": queue.settings.kind,
         "settings": settings_of(queue.settings),
-        "changeable": [name for name in CHANGEABLE if name not in queue.settings.fixed],
-        "fixed": queue.settings.fixed,
+        "changeable": changeable,
+        "fixed": [name for name in shapes.Settings.__struct_fields__ if name not in changeable],
         "created_at": rfc3339(queue.created_at_ms),
         "changed_at": rfc3339(queue.changed_at_ms),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from angelhair import limits
-from angelhair.model import Ask, Delivery
+from angelhair.model import Ask, Delivery, validate_name
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.polling import Patience
 from angelhair.server.rest import query, shapes
@@ -18,12 +18,16 @@ PARAMETERS = query.parameters(
         limits.WAIT_MAXIMUM_SECONDS, 20,
     ),
     query.VISIBILITY,
+    query.Parameter(
+        "consumer", "Of a timeline: whose shards the messages come from; without it, those that this server holds.",
+        query.NAME_SCHEMA, "mailer-1", validate_name,
+    ),
 )
 
 
 async def receive(service: Service, request: Request, queue: str, batch: str) -> Response:
     given = query.read(request.query, PARAMETERS)
-    ask = Ask(query.BATCH.value(batch), given.get("visibility"))
+    ask = Ask(query.BATCH.value(batch), given.get("visibility"), consumer=given.get("consumer"))
     # A client that leaves while it waits would take a message along that nobody sees until its visibility is over.
     wait_seconds = 0 if request.client_left else given.get("wait", 0) / 1000
     patience = Patience()
@@ -47,4 +51,5 @@ def _delivered(delivery: Delivery) -> shapes.MessageDelivered:
         origin=origin_of(delivery.origin),
         group=group_of(delivery),
         priority=delivery.priority,
+        due=None if delivery.due_ms is None else rfc3339(delivery.due_ms),
     )

@@ -4,6 +4,7 @@
     put.py           one message, or a list of them           looking.py        peek, pointers, buckets
     receive.py       messages with their receipts             dead_letters.py   look into them, send them back
     repair.py        move the repair mark back                pages.py          what this is, OpenAPI, a page to read
+    timelines.py     touch or leave as a consumer, look at the shards; its routes are in timeline_routes.py
     topics.py        list make show delete, subscribe queues, publish; its routes are in topic_routes.py
 """
 
@@ -21,6 +22,7 @@ from angelhair.server.rest import (
     receive,
     repair,
     shapes,
+    timeline_routes,
     topic_routes,
 )
 from angelhair.server.rest.query import BATCH, QUEUE, RECEIPT
@@ -61,7 +63,7 @@ VERBS = (
     Route(
         "PATCH", "/queues/{queue}", queues.change_queue, "change_queue", "Queues", "Change a queue's settings",
         {200: Answer("Changed; these are its settings now.", shapes.QueueSaid, examples.QUEUE)},
-        description="In force here at once, on other servers within 5 seconds. `kind` and `bucket_size` cannot change.",
+        description="In force here at once, on other servers within 5 seconds. `fixed` of a queue cannot change.",
         path=(QUEUE,), body=RequestBody("What changes.", shapes.Changes, examples.CHANGES),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X PATCH -d '{\"max_deliveries\": 5}'",
         action="SetQueueAttributes", reaches=reaching.dead_letter_queue_named,
@@ -132,6 +134,7 @@ VERBS = (
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"receipts\": [\"...\"]}'",
         action="DeleteMessage",
     ),
+    *timeline_routes.VERBS,
     *topic_routes.VERBS,
     # --- looking and operating --------------------------------------------------------------------------------------
     Route(

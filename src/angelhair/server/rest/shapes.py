@@ -10,19 +10,27 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from angelhair import limits
-from angelhair.server.rest.patterns import DUE_PATTERN, NAME_PATTERN, RECEIPT_PATTERN
+from angelhair.server.rest.meanings import SETTINGS
+from angelhair.server.rest.patterns import DUE_PATTERN, ID_PATTERN, NAME_PATTERN, RECEIPT_PATTERN
 
 _LONGEST = limits.DURATION_MAXIMUM_MS // 1000
 
 Seconds = Annotated[float, Meta(ge=0, le=_LONGEST)]
 Name = Annotated[str, Meta(pattern=NAME_PATTERN, min_length=1, max_length=limits.NAME_LENGTH)]
 Time = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$")]
-Id = Annotated[str, Meta(pattern="^(0|[1-9][0-9]*)-(0|[1-9][0-9]*)$")]
+Id = Annotated[str, Meta(pattern=ID_PATTERN)]
 Count = Annotated[int, Meta(ge=0)]
 LaneNumber = Annotated[int, Meta(ge=0, le=limits.LANE_NUMBER_MAXIMUM)]
 BucketNumber = Annotated[int, Meta(ge=0, le=limits.INTEGER_LIMIT - 1)]
 ContentType = Annotated[str, Meta(pattern="^[ -~]*$", min_length=1, max_length=limits.CONTENT_TYPE_LENGTH)]
 Priority = Annotated[int, Meta(ge=0, le=limits.PRIORITIES_MAXIMUM - 1)]
+ProducerDelay = Annotated[float, Meta(ge=0, le=limits.PRODUCER_DELAY_MAXIMUM_MS // 1000)]
+Lock = Annotated[float, Meta(ge=limits.LOCK_MINIMUM_MS // 1000, le=limits.LOCK_MAXIMUM_MS // 1000)]
+ExpireAfter = Annotated[
+    float, Meta(ge=limits.EXPIRE_AFTER_MINIMUM_MS // 1000, le=limits.EXPIRE_AFTER_MAXIMUM_MS // 1000)
+]
+Kind = Literal["bucketed", "fifo", "timeline"]
+Granularity = Literal["minute", "hour", "day"]
 State = Literal["open", "closed", "final", "settled", "finished", "dropped"]
 Due = Annotated[str, Meta(pattern=DUE_PATTERN)] | Annotated[float, Meta(ge=0, le=limits.DUE_MAXIMUM_SECONDS)]
 
@@ -37,25 +45,6 @@ class Shape(Struct, forbid_unknown_fields=True):
 
 
 # --- queues -----------------------------------------------------------------------------------------------------------
-
-
-SETTINGS = {
-    "kind": "`fifo` where the name ends with `.fifo`, and nowhere else. Fixed for life.",
-    "bucket_size": "Messages that are stored, settled and dropped together. Fixed for life.",
-    "lanes": "Independent sequences; more let several servers put at once. Order is kept within a lane only.",
-    "visibility_timeout": "For how long a delivered message is hidden from others.",
-    "repair_timeout": "How long an id that was never written may hold up the settling of its bucket.",
-    "delay": "How long a message that brings no delay of its own is hidden at first.",
-    "retention": "After this a message that nobody acked expires; null: never.",
-    "max_deliveries": "After so many a message goes to the dead-letter queue; null: it goes round for ever.",
-    "dead_letter_queue": "Where it goes; a queue like any other.",
-    "history": "For how long what is settled stays readable.",
-    "archive": "Keep it also until an archive has it.",
-    "dedup_window": "For how long an idempotency key is remembered.",
-    "dedup_scope": "Of a fifo queue: where a key is one message, in all of it or in its group.",
-    "priorities": "So many levels, from 0 on: messages of a higher one are served first. Each has `lanes` of its own.",
-    "fair": "Messages of a group that floods the queue are served after those of the others.",
-}
 
 
 class Changes(Shape):
@@ -76,12 +65,17 @@ class Changes(Shape):
     dedup_scope: Literal["queue", "group"] | UnsetType = UNSET
     priorities: Annotated[int, Meta(ge=1, le=limits.PRIORITIES_MAXIMUM)] | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
+    shards: Annotated[int, Meta(ge=1, le=limits.SHARDS_MAXIMUM)] | UnsetType | None = UNSET
+    producer_delay: ProducerDelay | UnsetType = UNSET
+    expire_after: ExpireAfter | UnsetType | None = UNSET
+    lock: Lock | UnsetType = UNSET
 
 
 class NewQueue(Changes):
     """A new queue's settings; all have defaults."""
 
-    kind: Literal["bucketed", "fifo"] | UnsetType = UNSET
+    kind: Kind | UnsetType = UNSET
+    granularity: Granularity | UnsetType = UNSET
     bucket_size: Annotated[int, Meta(ge=limits.BUCKET_SIZE_MINIMUM, le=limits.BUCKET_SIZE_MAXIMUM)] | UnsetType = UNSET
 
 
@@ -90,7 +84,7 @@ class Settings(Shape):
 
     meanings = SETTINGS
 
-    kind: Literal["bucketed", "fifo"]
+    kind: Kind
     bucket_size: int
     lanes: int
     visibility_timeout: float
@@ -105,6 +99,11 @@ class Settings(Shape):
     dedup_scope: Literal["queue", "group"]
     priorities: int
     fair: bool
+    shards: int | None
+    granularity: Granularity
+    producer_delay: float
+    expire_after: float | None
+    lock: float
 
 
 class Statistics(Shape):
@@ -122,7 +121,7 @@ class QueueSaid(Shape, kw_only=True):
     """A queue. `changeable`, `fixed`: which settings can change. `warnings`: what cannot work as it is set."""
 
     name: Name
-    kind: Literal["bucketed", "fifo"]
+    kind: Kind
     settings: Settings
     changeable: list[str]
     fixed: list[str]
@@ -219,7 +218,8 @@ class Origin(Shape):
 
 
 class MessageSeen(Shape, omit_defaults=True, kw_only=True):
-    """A message, seen without receiving it. `body_base64` in place of `body` when the body is not UTF-8."""
+    """A message, seen without receiving it. `body_base64` in place of `body` when the body is not UTF-8; `due` in a
+    timeline."""
 
     id: Id
     body: str | UnsetType = UNSET
@@ -230,12 +230,14 @@ class MessageSeen(Shape, omit_defaults=True, kw_only=True):
     origin: Origin | None
     group: str | None = None
     priority: Priority = 0
+    due: Time | None = None
 
     beyond: ClassVar[dict[str, Any]] = {"oneOf": [{"required": ["body"]}, {"required": ["body_base64"]}]}
 
 
 class MessageDelivered(Shape, omit_defaults=True, kw_only=True):
-    """One delivery of a message; its receipt acks or changes it. `body_base64` when the body is not UTF-8."""
+    """One delivery of a message; its receipt acks or changes it. `body_base64` when the body is not UTF-8; `due` in a
+    timeline."""
 
     id: Id
     receipt: Annotated[str, Meta(pattern=RECEIPT_PATTERN)]
@@ -249,6 +251,7 @@ class MessageDelivered(Shape, omit_defaults=True, kw_only=True):
     origin: Origin | None
     group: str | None = None
     priority: Priority = 0
+    due: Time | None = None
 
     beyond: ClassVar[dict[str, Any]] = MessageSeen.beyond
 

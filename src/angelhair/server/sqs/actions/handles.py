@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from angelhair.engine.receipts import LENGTH
+from angelhair.engine import receipts
+from angelhair.engine.timeline import receipts as timeline_receipts
 from angelhair.server.sqs.errors import ReceiptHandleIsInvalid
 
 _DIGITS_MOST = 12
@@ -25,7 +26,9 @@ def encode(receipt: str, received_at_ms: int) -> str:
 
 
 def decode(text: str) -> Handle:
-    receipt, digits = text[:LENGTH], text[LENGTH:]
+    # Those of timelines are longer than all others with their digits.
+    length = timeline_receipts.LENGTH if len(text) >= timeline_receipts.LENGTH else receipts.LENGTH
+    receipt, digits = text[:length], text[length:]
     if not digits:
         return Handle(receipt, None)
     if len(digits) > _DIGITS_MOST or not (digits.isascii() and digits.isalnum()):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from angelhair import limits
 from angelhair.engine import receipts
 from angelhair.engine.catalog import Queue
+from angelhair.engine.timeline import receipts as timeline_receipts
 from angelhair.errors import AngelhairError, InvalidReceipt, MessageGone, StaleReceipt
-from angelhair.model import FIFO, WantedChange
+from angelhair.model import FIFO, TIMELINE, WantedChange
 from angelhair.server.aws.errors import AwsError
 from angelhair.server.sqs.actions import handles
 from angelhair.server.sqs.actions.call import Call
@@ -122,7 +123,10 @@ def _is_too_long(handle: Handle, seconds: int, now_seconds: int) -> bool:
 
 def _is_ours(queue: Queue, handle: Handle) -> bool:
     try:
-        receipts.decode(queue.incarnation, queue.secret, handle.receipt)
+        if queue.settings.kind == TIMELINE:
+            timeline_receipts.decode(queue.incarnation, queue.secret, handle.receipt)
+        else:
+            receipts.decode(queue.incarnation, queue.secret, handle.receipt)
     except InvalidReceipt:
         return False
     return True

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from angelhair import limits
-from angelhair.model import BUCKETED, FIFO
+from angelhair.model import BUCKETED, FIFO, TIMELINE
 from angelhair.server.sqs.checked import QueueAttributes
 from angelhair.server.sqs.checks.policies import parse_policy, parse_redrive_allow_policy, parse_redrive_policy
 from angelhair.server.sqs.errors import (
@@ -105,7 +105,7 @@ KIND, LIMITS, WIDE = "Angelhair.Kind", "Angelhair.Limits", "wide"
 NAME_RESTS, IN_FLIGHT = "Angelhair.NameRests", "Angelhair.InFlightLimit"
 
 BEYOND = {
-    KIND: Settable("kind", _choice(BUCKETED, FIFO)),
+    KIND: Settable("kind", _choice(BUCKETED, FIFO, TIMELINE)),
     "Angelhair.Lanes": Settable("lanes", _whole(1, limits.LANES_MAXIMUM)),
     "Angelhair.Priorities": Settable("priorities", _whole(1, limits.PRIORITIES_MAXIMUM)),
     "Angelhair.Fair": Settable("fair", _truth),

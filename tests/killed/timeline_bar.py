@@ -1,0 +1,122 @@
+"""The bar for timelines, played on any server: six workers for six shards, and what may happen to them."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from angelhair import Client, limits
+from angelhair.client import Timeline
+from tests.killed.timeline_crew import Crew, holders, put_over, soon, until
+
+SHARDS = 6
+NAMES = tuple(f"worker-{number}" for number in range(SHARDS))
+TAKEOVER_SECONDS = 5.0
+"""Beyond the lock: so soon somebody else works on the shards of one who is gone."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    messages: int
+    seconds: float
+    """Over which they are due."""
+    lock_seconds: float
+    lead_seconds: float = 5.0
+    """From the beginning of the puts to when the first is due."""
+
+
+@dataclass
+class Report:
+    queue: str
+    messages: int
+    again: int
+    incidents: int
+    killed_again: int
+    stopped_again: int
+    put_seconds: float
+    late_seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"timeline: {self.messages:,} messages, all processed; {self.again} processed again in {self.incidents} "
+            f"incidents (window {limits.TIMELINE_WINDOW}): {self.killed_again} after the kill, {self.stopped_again} "
+            f"after the stop; put in {self.put_seconds:.1f} s, the last processed {self.late_seconds:.1f} s after the "
+            "last was due"
+        )
+
+
+def make(client: Client, bar: Bar) -> Timeline:
+    name = f"bar-{uuid4().hex[:8]}"
+    client.create_queue(name, kind="timeline", shards=SHARDS, producer_delay=0.5, lock=bar.lock_seconds)
+    return client.timeline(name)
+
+
+def each_has_one(timeline: Timeline, names: Sequence[str] = NAMES) -> bool:
+    return sorted(str(holder) for holder in holders(timeline).values()) == sorted(names)
+
+
+def play_incidents(client: Client, urls: Sequence[str], folder: Path, bar: Bar) -> Report:
+    timeline = make(client, bar)
+    with Crew(folder, timeline.name) as crew:
+        for number, name in enumerate(NAMES):
+            crew.start(urls[number % len(urls)], name)
+        until(lambda: each_has_one(timeline), "every one of six that start together gets a shard")
+        began, start = time.monotonic(), soon(bar.lead_seconds)
+        put_over(timeline, 0, bar.messages, start, bar.seconds)
+        put_seconds = time.monotonic() - began
+        until(lambda: len(crew.handled()) >= bar.messages // 4, "a quarter is processed")
+        killed, stopped = crew.members[NAMES[0]], crew.members[NAMES[1]]
+        killed.signal(signal.SIGKILL)
+        stopped.signal(signal.SIGSTOP)
+        lost = {*killed.handled(), *stopped.handled()}
+        stopped_at = time.monotonic()
+        gone = (NAMES[0], NAMES[1])
+        until(lambda: not any(holder in gone for holder in holders(timeline).values()), "others take their shards",
+              bar.lock_seconds + TAKEOVER_SECONDS + bar.seconds)
+        until(lambda: time.monotonic() - stopped_at > 1.5 * bar.lock_seconds, "it was stopped for longer than its lock")
+        seen = len(stopped.handled())
+        stopped.signal(signal.SIGCONT)
+        until(lambda: len(crew.handled()) == bar.messages, "every message is processed")
+        late_seconds = time.monotonic() - began - bar.lead_seconds - bar.seconds
+        handled = crew.handled()
+        woken = stopped.handled()[seen:]
+        killed_again = sum(handled[number] - 1 for number in set(killed.handled()))
+        stopped_again = sum(handled[number] - 1 for number in {*stopped.handled()[:seen], *woken})
+    assert set(handled) == set(range(bar.messages))
+    again = sum(handled.values()) - bar.messages
+    assert killed_again <= limits.TIMELINE_WINDOW
+    assert stopped_again <= limits.TIMELINE_WINDOW
+    assert again <= 2 * limits.TIMELINE_WINDOW
+    assert lost, "those who were killed and stopped had done something before"
+    assert "may have lost its shards" in stopped.complaints.read_text(), "who was stopped knows that it was (W9)"
+    fences = [shard.fence for shard in timeline.shards()]
+    assert sum(fences) > SHARDS, "shards changed hands"
+    return Report(timeline.name, bar.messages, again, 2, killed_again, stopped_again, put_seconds, late_seconds)
+
+
+def play_sharing(client: Client, url: str, folder: Path, bar: Bar) -> str:
+    """Three for six shards work on all; a seventh waits, and takes over when one is killed."""
+    timeline = make(client, bar)
+    with Crew(folder, timeline.name) as crew:
+        crew.start(url, *NAMES[:3])
+        until(lambda: sorted(map(str, holders(timeline).values())) == sorted(NAMES[:3] * 2), "three hold two each")
+        put_over(timeline, 0, 60, soon(1.0), 12.0)
+        until(lambda: len(crew.handled()) == 60, "all six shards are worked on")
+        crew.start(url, *NAMES[3:])
+        shared_seconds = until(lambda: each_has_one(timeline), "those who come later get their share")
+        crew.start(url, "seventh")
+        until(lambda: crew.members["seventh"].process.poll() is None and each_has_one(timeline), "the seventh waits")
+        time.sleep(bar.lock_seconds / 2)
+        assert "seventh" not in holders(timeline).values()
+        crew.members[NAMES[2]].signal(signal.SIGKILL)
+        wanted = (*NAMES[:2], *NAMES[3:], "seventh")
+        taken_seconds = until(lambda: each_has_one(timeline, wanted), "the seventh takes over",
+                              bar.lock_seconds + TAKEOVER_SECONDS)
+    return (
+        f"timeline: three more workers had their share after {shared_seconds:.1f} s; the seventh took over "
+        f"{taken_seconds:.1f} s after a kill, with a lock of {bar.lock_seconds:g} s"
+    )
