@@ -52,6 +52,8 @@ async def _bury(store: Store, grave: Row) -> None:
     if kind == BUCKETED and not account.startswith(HIDDEN):
         await bury_line(store, account, incarnation)
     for lane in lanes:
+        if await life.drop_some(store, incarnation, lane):
+            return
         if await _drop_portion(store, life, incarnation, lane, bucket_size):
             return
     if await catalog.forget_lanes(store, incarnation, lanes):

@@ -11,5 +11,6 @@ from angelhair.limits.delaying import *
 from angelhair.limits.serving import *
 from angelhair.limits.signing import *
 from angelhair.limits.sns import *
+from angelhair.limits.timelines import *
 from angelhair.limits.topics import *
 from angelhair.limits.working import *
