@@ -7,8 +7,8 @@ An id is an answer only when the key's row was committed with it. A committed ro
 that is pending is there for much longer than any put may sleep: it says what its id has gone on from, and as long as
 that is not void nobody may forget it. When its window is over, the next put with the key voids that and takes the row.
 
-A message that is to wait in the delay line has an id that is made of its row's token, and the token says so, by its end:
-whoever completes it writes it there too, and no bucket gets it as well.
+A message that is to wait in the delay line has an id that is made of its row's token, whose end says so: whoever
+completes it writes it there too, and no bucket gets it as well.
 
 Many at a time, in rounds: all keys in one call of the store, then all bodies of a lane in one, then all commits. Most
 are done in the first round; those that met somebody else's pending key, or a finished bucket, go another.
@@ -28,9 +28,9 @@ from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.first import first_id
 from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
-from angelhair.engine.settling import change_settled, read_surely
+from angelhair.engine.settling import change_settled
 from angelhair.engine.standing import as_they_stand
-from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Span, Value, Values
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId
 

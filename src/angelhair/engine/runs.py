@@ -95,5 +95,6 @@ async def _put_before(items: Sequence[dedup.Keyed], lane_of: Callable[[int], Lan
         if part.rows
     }
     ids = {key: dedup.named_in(row) for key, row in found.items()}
-    late = await dedup.void_all([ids[key] for key, row in found.items() if row.get("status") == dedup.PENDING], lane_of, now)
+    pending = [ids[key] for key, row in found.items() if row.get("status") == dedup.PENDING]
+    late = await dedup.void_all(pending, lane_of, now)
     return {key for key, row in found.items() if row.get("status") == dedup.COMMITTED or ids[key] in late}

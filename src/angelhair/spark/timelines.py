@@ -1,7 +1,7 @@
 """A timeline as a table: which parts of time there are, which of them filters leave, and what a message is in Spark.
 
-Rows lie in parts of time, found by the index that consumers find them by; a part that a filter on `due_at` leaves out is
-never asked for. Nothing is taken away, and no lock is needed.
+Rows lie in parts of time, found by the index that consumers find them by; a part that a filter on `due_at` leaves out
+is never asked for. Nothing is taken away, and no lock is needed.
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
             body = changed.get(candidate.number)
             body = values.get("body") if body is None else body
             attributes, text = values.get("attributes"), values.get("origin")
-            origin, first = split_origin(text if isinstance(text, str) else None)
-            shown, enqueued_at = first or (MessageId(lane.number, candidate.number), candidate.enqueued_at)
+            origin, at_first = split_origin(text if isinstance(text, str) else None)
+            shown, enqueued_at = at_first or (MessageId(lane.number, candidate.number), candidate.enqueued_at)
             peeked.append(
                 Peeked(
                     shown,

@@ -29,6 +29,7 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.engine.dedup import Keyed
 from angelhair.engine.delays import bury_line, due_message, line_of, line_settings, waiting_message
+from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
@@ -37,10 +38,10 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import route
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span
+from angelhair.engine.timeline.next_due import next_due_in_ms
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import HIDDEN, Ask, Delivery, MessageId, NewMessage
-
 
 NO_NUMBER = -1
 """In a bucket."""
@@ -49,7 +50,7 @@ NO_NUMBER = -1
 class DelayLine:
     """Of all queues that a server works for."""
 
-    def __init__(self, memory: Memory, bucketed: Verbs, timeline: Verbs) -> None:
+    def __init__(self, memory: Memory, bucketed: Verbs, timeline: Timeline) -> None:
         self._memory = memory
         self._bucketed = bucketed
         self._timeline = timeline
@@ -153,17 +154,20 @@ class DelayLine:
         now_ms = self._memory.clock.now().monotonic_ms
         rest_ms = self._looks.get(queue.incarnation, now_ms) - now_ms
         if rest_ms > 0 or queue.incarnation in self._looking:
-            return max(rest_ms, limits.STEP_SOON_MS + 1)
+            return _pace(max(rest_ms, limits.STEP_SOON_MS + 1))
         self._looking.add(queue.incarnation)
         pause_ms = limits.STEP_MS
         try:
             line = await self._find(queue)
-            pause_ms = self._patience_ms() if line is None else await self._hand_over(queue, line)
+            pause_ms = self._patience_ms() if line is None else await self._look(queue, line)
+        except (QueueGone, LaneSealed):
+            # Of the line: purged meanwhile.
+            self._memory.distrust(*line_of(queue.account, queue.incarnation))
         finally:
             self._looking.discard(queue.incarnation)
             self._looks.pop(queue.incarnation, None)
             self._look_in(queue, pause_ms)
-        return pause_ms
+        return _pace(pause_ms)
 
     def _look_in(self, queue: Queue, pause_ms: int) -> None:
         at_ms = self._memory.clock.now().monotonic_ms + pause_ms
@@ -177,23 +181,28 @@ class DelayLine:
         """What others put into a line is not due sooner than this."""
         return max(limits.STEP_MS, min(limits.DELAY_LINE_LOOK_MS, limits.DELAY_LINE_MS // 2))
 
+    async def _look(self, queue: Queue, line: Queue) -> int:
+        """Without a lock, as long as nothing is due."""
+        due_in_ms = await next_due_in_ms(self._timeline.line(line))
+        if due_in_ms is not None and due_in_ms <= 0:
+            return await self._hand_over(queue, line)
+        pause_ms = min(self._patience_ms(), due_in_ms or self._patience_ms())
+        if pause_ms >= line.settings.lock_ms:
+            await self._timeline.leave_own(line)
+        await self._timeline.step(line)
+        return pause_ms
+
     async def _hand_over(self, queue: Queue, line: Queue) -> int:
         waiting = Waiting(Ask(min(limits.DELAY_LINE_MESSAGES, limits.BATCH_MESSAGES)))
-        try:
-            await self._timeline.receive(line, [waiting])
-            if waiting.deliveries:
-                done = await self._put_due(queue, line, waiting.deliveries)
-                if done:
-                    await self._timeline.ack(line, line.account, [delivery.receipt for delivery in done], False)
-                return limits.STEP_SOON_MS if len(done) == len(waiting.deliveries) else limits.STEP_MS
-            pause_ms = await self._timeline.step(line)
-        except (QueueGone, LaneSealed):
-            # Purged meanwhile.
-            self._memory.distrust(line.account, line.name)
-            return limits.STEP_MS
-        if waiting.error is not None:
-            raise waiting.error
-        return pause_ms
+        await self._timeline.receive(line, [waiting])
+        if waiting.deliveries:
+            done = await self._put_due(queue, line, waiting.deliveries)
+            if done:
+                await self._timeline.ack(line, line.account, [delivery.receipt for delivery in done], False)
+                await self._timeline.checkpoint(line)
+            return limits.STEP_SOON_MS if len(done) == len(waiting.deliveries) else limits.STEP_MS
+        await self._timeline.step(line)
+        return limits.STEP_MS
 
     async def _put_due(self, queue: Queue, line: Queue, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Those that are in the queue now."""
@@ -224,6 +233,8 @@ class DelayLine:
 
         try:
             return await put_reserved(self._memory, await reserve(len(messages)), messages, reserve)
+        except StoreError as error:
+            return [error] * len(messages)
         except (QueueGone, LaneSealed) as error:
             self._memory.distrust(queue.account, queue.name)
             self._memory.distrust(line.account, line.name)
@@ -255,6 +266,12 @@ class DelayLine:
             return False
         self._memory.distrust(*line_of(queue.account, queue.incarnation))
         return await bury_line(self._memory.store, queue.account, queue.incarnation)
+
+
+def _pace(pause_ms: int) -> int:
+    """Who works on many queues comes to one in which nothing happens more slowly than it asks for, if it does not ask
+    for less than a usual rest."""
+    return min(pause_ms, limits.STEP_MS - 1 if pause_ms < limits.STEP_IDLE_MS else limits.STEP_MS)
 
 
 def _arrived(deliveries: Sequence[Delivery], outcomes: Sequence[PutOutcome]) -> list[Delivery]:

@@ -12,7 +12,7 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import QueueGone
-from angelhair.engine.timeline import consumer, inspect, receipts, worker
+from angelhair.engine.timeline import consumer, inspect, lock, receipts, worker
 from angelhair.engine.timeline.ack import ack
 from angelhair.engine.timeline.change import change
 from angelhair.engine.timeline.consumer import Share
@@ -160,6 +160,18 @@ class Timeline(Verbs):
     async def leave_consumer(self, queue: Queue, name: str) -> None:
         line = self.line(queue)
         await consumer.leave(line, consumer.session_of(line, name, line.clock.now()))
+
+    async def leave_own(self, queue: Queue) -> None:
+        """As `leave_consumer`, for the server itself, if it has asked before."""
+        line = self.line(queue)
+        session = line.sessions.by_name.get(self._own)
+        if session is not None:
+            await consumer.leave(line, session)
+
+    async def checkpoint(self, queue: Queue) -> None:
+        """Makes durable what was acked here."""
+        line = self.line(queue)
+        await lock.keep(line, line.all_held())
 
     # --- looking --------------------------------------------------------------------------------------------------
 

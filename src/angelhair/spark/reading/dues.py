@@ -1,4 +1,4 @@
-"""The messages of a timeline's shard, from whichever store, as Arrow batches of stored columns: part by part of time."""
+"""The messages of a timeline's shard, from whichever store, as Arrow batches of stored columns: part by part."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def read_parts(
 ) -> Iterator[pa.RecordBatch]:
     """`names`: of `RAW`, the key in front. What has expired by now is left out."""
     partitions = [places.dues(incarnation, lane, part).key for part in parts]
-    return _from_file(place.path, partitions, names, now_ms) if place.path else _from_cassandra(place, partitions, names)
+    if place.path is not None:
+        return _from_file(place.path, partitions, names, now_ms)
+    return _from_cassandra(place, partitions, names)
 
 
 def _schema(names: Sequence[str]) -> pa.Schema:
