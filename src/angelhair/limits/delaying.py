@@ -17,8 +17,8 @@ one that died has put and not acked. Buckets with such messages are kept for so 
 DELAY_LINE_LOCK_MS = 10_000
 """After how long another server takes the line of one that died: as a lease."""
 
-DELAY_LINE_VISIBILITY_MS = 30_000
-"""When what could not be put is tried again."""
+DELAY_LINE_VISIBILITY_MS = 5_000
+"""When what could not be put is tried again. Who takes longer than this puts it as well, and the key makes it one."""
 
 DELAY_LINE_PRODUCER_MS = 1_000
 """By how much a put that slept for longer than its delay is behind: the line's producer delay. Others are not."""
