@@ -38,7 +38,7 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import route
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span
-from angelhair.engine.timeline.next_due import next_due_in_ms
+from angelhair.engine.timeline.next_due import keeps_worked_off, next_due_in_ms
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import HIDDEN, Ask, Delivery, MessageId, NewMessage
@@ -186,10 +186,15 @@ class DelayLine:
         due_in_ms = await next_due_in_ms(self._timeline.line(line))
         if due_in_ms is not None and due_in_ms <= 0:
             return await self._hand_over(queue, line)
+        if await keeps_worked_off(self._timeline.line(line)):
+            # Its checkpoint goes on to now, and then that can be dropped.
+            return await self._hand_over(queue, line)
         pause_ms = min(self._patience_ms(), due_in_ms or self._patience_ms())
         if pause_ms >= line.settings.lock_ms:
             await self._timeline.leave_own(line)
-        await self._timeline.step(line)
+        if await self._timeline.step(line) <= limits.STEP_SOON_MS:
+            # There is more to be dropped.
+            return limits.STEP_SOON_MS
         return pause_ms
 
     async def _hand_over(self, queue: Queue, line: Queue) -> int:
@@ -201,6 +206,7 @@ class DelayLine:
                 await self._timeline.ack(line, line.account, [delivery.receipt for delivery in done], False)
                 await self._timeline.checkpoint(line)
             return limits.STEP_SOON_MS if len(done) == len(waiting.deliveries) else limits.STEP_MS
+        await self._timeline.checkpoint(line)
         await self._timeline.step(line)
         return limits.STEP_MS
 

@@ -23,6 +23,18 @@ async def next_due_in_ms(line: Line) -> int | None:
     return min(times) - now_ms if times else None
 
 
+async def keeps_worked_off(line: Line) -> bool:
+    """Whether the part of a checkpoint is over and still holds what is processed: with nothing due behind it, nobody
+    moves the checkpoint on. Raises `QueueGone`."""
+    now_ms = await line.time_ms()
+    found = await line.store.read([Span(line.shard(lane)) for lane in line.lanes])
+    lasts = {lane: str(row_of(part)["last"]) for lane, part in zip(line.lanes, found, strict=True)}
+    parts = {lane: line.part_of(time_of(last)) for lane, last in lasts.items()}
+    over = [line.dues(lane, part) for lane, part in parts.items() if line.end_of(part) < now_ms]
+    slices = await line.store.read([Span(part, None, None, 1, ("due",)) for part in over]) if over else []
+    return any(part.rows for part in slices)
+
+
 async def _next_of(line: Line, lane: int, last: str, now_ms: int) -> int | None:
     first = line.part_of(time_of(last))
     parts = (await parts_between(line, lane, first, None, limits.TIMELINE_INDEX_PARTS)).parts
