@@ -12,7 +12,7 @@ from pyspark.sql.datasource import GreaterThanOrEqual, LessThan
 
 from angelhair.clock import SystemClock
 from angelhair.engine.timeline.parts import time_of
-from angelhair.model import TIMELINE, MessageId, NewMessage
+from angelhair.model import TIMELINE, Ask, MessageId, NewMessage
 from angelhair.settings import ACCOUNT
 from angelhair.spark.source import FilteredReader
 from tests.spark.live import Live, read_options, rows_scanned, table
@@ -65,10 +65,10 @@ def test_reading_takes_nothing_away_and_shows_what_is_processed(spark: SparkSess
     queue = live.create(kind=TIMELINE, lanes=1, producer_delay_ms=0)
     live.put(queue, due(*[now_ms()] * 5))
     assert bodies(table(spark, live, queue)) == ["0", "1", "2", "3", "4"]
-    deliveries = live.receive(queue, 5)
-    assert len(deliveries) == 5
+    (deliveries,) = live.run(live.engine.receive(ACCOUNT, queue, [Ask(5, consumer="worker")]))
+    assert isinstance(deliveries, list) and len(deliveries) == 5
     live.ack(queue, deliveries)
-    live.run(live.engine.leave_consumer(ACCOUNT, queue, None))
+    live.run(live.engine.leave_consumer(ACCOUNT, queue, "worker"))
     frame = table(spark, live, queue)
     assert {row.state for row in frame.select("state").collect()} == {"acked"}
     assert bodies(frame) == ["0", "1", "2", "3", "4"]
@@ -80,7 +80,7 @@ def test_filters_by_due_time_choose_the_parts_that_are_read(spark: SparkSession,
     live.put(queue, due(*(begun_ms + hour * HOUR_MS for hour in range(100))))
     frame = table(spark, live, queue)
     assert rows_scanned(frame) == 100
-    first, end = (time(begun_ms + hours * HOUR_MS) for hours in (40, 42))
+    first, end = time(begun_ms + 40 * HOUR_MS), time(begun_ms + 42 * HOUR_MS - 1_000)
     then = frame.where(f"due_at >= timestamp'{first.isoformat()}' and due_at < timestamp'{end.isoformat()}'")
     assert bodies(then) == ["40", "41"]
     assert rows_scanned(then) == 2
