@@ -1,4 +1,4 @@
-"""A10 over HTTP: what waits in the delay line outlives its server, and comes with the id that its producer was given."""
+"""A10 over HTTP: what waits in the delay line outlives its server, and comes with the id that was given."""
 
 from __future__ import annotations
 
