@@ -33,7 +33,7 @@ PARTS_AT_ONCE = 16
 def read_parts(
     place: Place, incarnation: str, lane: int, parts: Sequence[int], names: Sequence[str], now_ms: int
 ) -> Iterator[pa.RecordBatch]:
-    """`names`: of `RAW`, the key in front. What has expired by now is left out."""
+    """`names`: of `RAW`, the key in front. What has expired by now is left out, and copies that count for nothing."""
     partitions = [places.dues(incarnation, lane, part).key for part in parts]
     if place.path is not None:
         return _from_file(place.path, partitions, names, now_ms)
@@ -59,7 +59,7 @@ def _from_file(path: str, partitions: list[str], names: Sequence[str], now_ms: i
             some = partitions[begin : begin + PARTS_AT_ONCE]
             cursor.execute(
                 f"SELECT {first_row} UNION ALL SELECT {columns} FROM dues "
-                f"WHERE {PARTITION} IN ({','.join('?' * len(some))}) AND ({EXPIRES} IS NULL OR {EXPIRES}>?)",
+                f"WHERE {PARTITION} IN ({','.join('?' * len(some))}) AND ({EXPIRES} IS NULL OR {EXPIRES}>?) AND {quoted('void')} IS NULL",
                 [*some, now_ms],
             )
             for batch in cursor.fetch_record_batch():
@@ -72,14 +72,15 @@ def _from_cassandra(place: Place, partitions: list[str], names: Sequence[str]) -
     from angelhair.spark.reading.cassandra import BUCKETS_AHEAD, ask, session_of
 
     session, schema = session_of(place), _schema(names)
-    statement = f"SELECT {', '.join(_quoted(name) for name in names)} FROM dues WHERE partition = ?"
+    statement = f"SELECT {', '.join(_quoted(name) for name in (*names, 'void'))} FROM dues WHERE partition = ?"
     left = iter(partitions)
     asked = deque(ask(session, statement, (partition,)) for partition in islice(left, BUCKETS_AHEAD))
     while asked:
         found: list[tuple[Any, ...]] = asked.popleft().result().all()
         asked.extend(ask(session, statement, (partition,)) for partition in islice(left, 1))
-        if found:
-            columns = zip(*found, strict=True)
+        rows = [row[:-1] for row in found if row[-1] is None]
+        if rows:
+            columns = zip(*rows, strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
