@@ -59,7 +59,8 @@ def _from_file(path: str, partitions: list[str], names: Sequence[str], now_ms: i
             some = partitions[begin : begin + PARTS_AT_ONCE]
             cursor.execute(
                 f"SELECT {first_row} UNION ALL SELECT {columns} FROM dues "
-                f"WHERE {PARTITION} IN ({','.join('?' * len(some))}) AND ({EXPIRES} IS NULL OR {EXPIRES}>?) AND {quoted('void')} IS NULL",
+                f"WHERE {PARTITION} IN ({','.join('?' * len(some))}) AND ({EXPIRES} IS NULL OR {EXPIRES}>?) "
+                f"AND {quoted('void')} IS NULL",
                 [*some, now_ms],
             )
             for batch in cursor.fetch_record_batch():
