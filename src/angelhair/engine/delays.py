@@ -23,6 +23,11 @@ def line_of(account: str, incarnation: str) -> tuple[str, str]:
     return HIDDEN + account, LINE + incarnation
 
 
+def is_line(account: str, name: str) -> bool:
+    """Whoever works on its queue works on it too."""
+    return account.startswith(HIDDEN) and name.startswith(LINE)
+
+
 def line_settings() -> QueueSettings:
     return QueueSettings(
         kind=TIMELINE,
