@@ -26,6 +26,9 @@ class Rank(NamedTuple):
 PLAIN = Rank()
 """Of a message that says nothing, and of every lane of a queue that nobody asked for more."""
 
+NO_LANE = Rank(-1)
+"""Of messages that are to wait in the delay line: no lane has it."""
+
 
 def differing(
     opened: Mapping[int, Rank], settings: QueueSettings, added: Rank | None

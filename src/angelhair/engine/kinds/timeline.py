@@ -16,7 +16,7 @@ from angelhair.engine.counts import Stats
 from angelhair.engine.kinds.timeline_moves import move_exhausted
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import QueueGone
-from angelhair.engine.timeline import consumer, inspect, receipts, worker
+from angelhair.engine.timeline import consumer, inspect, lock, receipts, worker
 from angelhair.engine.timeline.ack import ack
 from angelhair.engine.timeline.change import change
 from angelhair.engine.timeline.consumer import Share
@@ -175,6 +175,18 @@ class Timeline(Verbs):
         for session in list(line.sessions.by_name.values()):
             with suppress(QueueGone):
                 await consumer.leave(line, session)
+
+    async def leave_own(self, queue: Queue) -> None:
+        """As `leave_consumer`, for the server itself, if it has asked before."""
+        line = self.line(queue)
+        session = line.sessions.by_name.get(self._own)
+        if session is not None:
+            await consumer.leave(line, session)
+
+    async def checkpoint(self, queue: Queue) -> None:
+        """Makes durable what was acked here."""
+        line = self.line(queue)
+        await lock.keep(line, line.all_held())
 
     # --- looking --------------------------------------------------------------------------------------------------
 
