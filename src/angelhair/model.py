@@ -12,6 +12,7 @@ from angelhair import limits
 from angelhair.errors import InvalidRequest
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 DAY_MS = 86_400_000
 
@@ -25,12 +26,29 @@ class MessageId(NamedTuple):
     def __str__(self) -> str:
         return f"{self.lane}-{self.number}"
 
-    @classmethod
-    def parse(cls, text: str) -> MessageId:
+    @staticmethod
+    def parse(text: str) -> MessageId:
         lane, dash, number = text.partition("-")
-        if not (dash and lane.isascii() and lane.isdigit() and number.isascii() and number.isdigit()):
-            raise InvalidRequest("id", f"{text!r} is not a message id such as '0-17'")
-        return cls(int(lane), int(number))
+        if dash and lane.isascii() and lane.isdigit():
+            if number.isascii() and number.isdigit():
+                return MessageId(int(lane), int(number))
+            if _UUID.fullmatch(number):
+                return DueId(int(lane), int(number.replace("-", ""), 16))
+        raise InvalidRequest("id", f"{text!r} is not a message id such as '0-17'")
+
+
+class DueId(MessageId):
+    """A message's place in a timeline: its shard, and as number the time UUID of its row."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"{self.lane}-{uuid_text(self.number)}"
+
+
+def uuid_text(number: int) -> str:
+    digits = f"{number:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 class NewMessage(NamedTuple):
@@ -49,6 +67,8 @@ class NewMessage(NamedTuple):
     that floods the queue is served after the others."""
     priority: int = 0
     """Of a bucketed queue with priorities: a higher one is served first."""
+    due_ms: int | None = None
+    """Of a timeline: when it is due, in wall time. None: now, or after its delay."""
 
 
 class Ask(NamedTuple):
@@ -60,6 +80,8 @@ class Ask(NamedTuple):
     attempt: str | None = None
     """Of a fifo queue: asked again with the same attempt, while all of it is hidden and untouched, it is answered with
     the same deliveries."""
+    consumer: str | None = None
+    """Of a timeline: whose shards to look into. None: those that the server holds for all who do not say."""
 
 
 class WantedChange(NamedTuple):
@@ -88,6 +110,8 @@ class Delivery(NamedTuple):
     origin: str | None
     group: str | None = None
     priority: int = 0
+    due_ms: int | None = None
+    """Of a timeline: when its producer wanted it."""
 
 
 class Peeked(NamedTuple):
@@ -101,9 +125,10 @@ class Peeked(NamedTuple):
     origin: str | None
     group: str | None = None
     priority: int = 0
+    due_ms: int | None = None
 
 
-BUCKETED, FIFO = "bucketed", "fifo"
+BUCKETED, FIFO, TIMELINE = "bucketed", "fifo", "timeline"
 """The kinds of queues."""
 
 FIFO_ENDING = ".fifo"
@@ -112,6 +137,12 @@ FIFO_ENDING = ".fifo"
 BY_QUEUE, BY_GROUP = "queue", "group"
 """Among which messages of a fifo queue a key is one message: all of them, or those of its group."""
 
+PART_MS = {"minute": 60_000, "hour": 3_600_000, "day": DAY_MS}
+"""How long a part of a timeline is, by its granularity."""
+
+
+class _Unsaid(int): ...
+
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
@@ -119,7 +150,8 @@ class QueueSettings:
 
     kind: str = BUCKETED
     bucket_size: int = 1_000
-    lanes: int = 1
+    lanes: int = _Unsaid(1)
+    """Of a timeline its shards, six if nobody says; of other kinds one."""
     visibility_timeout_ms: int = 30_000
     repair_timeout_ms: int = 60_000
     delay_ms: int = 0
@@ -132,15 +164,29 @@ class QueueSettings:
     dedup_scope: str = BY_QUEUE
     priorities: int = 1
     fair: bool = True
+    granularity: str = "minute"
+    """Of a timeline: how much time lies in one partition."""
+    producer_delay_ms: int = 60_000
+    """Of a timeline: how far ahead of now rows are written at least."""
+    expire_after_ms: int | None = 30 * DAY_MS
+    """Of a timeline: how long after its time a row goes. None: with its part, once that is worked off."""
+    lock_ms: int = 10_000
+    """Of a timeline: how long the lock of a shard holds without being touched."""
 
     FIXED = ("kind", "bucket_size")
     """What cannot change while a queue lives: ids are cut into buckets by it."""
     FIXED_OF_FIFO = ("lanes",)
     """And of a fifo queue: a group must stay in its lane."""
+    FIXED_OF_TIMELINE = ("granularity",)
+    """And of a timeline: rows are found by their part."""
+
+    def __post_init__(self) -> None:
+        if type(self.lanes) is _Unsaid:
+            object.__setattr__(self, "lanes", limits.SHARDS if self.kind == TIMELINE else 1)
 
     def validated(self) -> QueueSettings:
         validate_whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
-        validate_whole("lanes", self.lanes, 1, limits.LANES_MAXIMUM)
+        validate_whole("lanes", self.lanes, 1, self.lanes_maximum)
         _duration("visibility_timeout", self.visibility_timeout_ms, 0)
         _duration("repair_timeout", self.repair_timeout_ms, limits.REPAIR_TIMEOUT_MINIMUM_MS)
         _duration("delay", self.delay_ms, 0)
@@ -156,12 +202,15 @@ class QueueSettings:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(name, f"must be true or false, not {getattr(self, name)!r}")
         validate_whole("priorities", self.priorities, 1, limits.PRIORITIES_MAXIMUM)
-        if self.kind not in (BUCKETED, FIFO):
-            raise InvalidRequest("kind", f"{self.kind!r} is not a kind of queue; there are 'bucketed' and 'fifo'")
+        if self.kind not in (BUCKETED, FIFO, TIMELINE):
+            raise InvalidRequest("kind", f"{self.kind!r} is none; there are 'bucketed', 'fifo' and 'timeline'")
         if self.dedup_scope not in (BY_QUEUE, BY_GROUP):
             raise InvalidRequest("dedup_scope", f"must be 'queue' or 'group', not {self.dedup_scope!r}")
         if self.kind != BUCKETED and self.priorities > 1:
             raise InvalidRequest("priorities", f"a queue of the kind {self.kind!r} has none")
+        if self.archive and self.kind != BUCKETED:
+            raise InvalidRequest("archive", f"a {self.kind} queue cannot be archived")
+        self._validate_timeline()
         if self.kind == FIFO:
             self._validate_fifo()
         return self
@@ -171,13 +220,30 @@ class QueueSettings:
         if self.lanes > 1 and self.dedup_scope != BY_GROUP:
             # A group lies in one lane whole, a key's messages do not.
             raise InvalidRequest("dedup_scope", "must be 'group' in a fifo queue with more than one lane")
-        if self.archive:
-            raise InvalidRequest("archive", "a fifo queue cannot be archived")
+
+    def _validate_timeline(self) -> None:
+        """Whatever the kind: what is kept with a queue is sound, whoever heeds it."""
+        if self.granularity not in PART_MS:
+            raise InvalidRequest("granularity", f"must be 'minute', 'hour' or 'day', not {self.granularity!r}")
+        _duration("producer_delay", self.producer_delay_ms, 0, limits.PRODUCER_DELAY_MAXIMUM_MS)
+        _duration("lock", self.lock_ms, limits.LOCK_MINIMUM_MS, limits.LOCK_MAXIMUM_MS)
+        if self.expire_after_ms is not None:
+            least_ms, most_ms = limits.EXPIRE_AFTER_MINIMUM_MS, limits.EXPIRE_AFTER_MAXIMUM_MS
+            _duration("expire_after", self.expire_after_ms, least_ms, most_ms)
+
+    @property
+    def lanes_maximum(self) -> int:
+        return limits.SHARDS_MAXIMUM if self.kind == TIMELINE else limits.LANES_MAXIMUM
+
+    @property
+    def part_ms(self) -> int:
+        return PART_MS[self.granularity]
 
     @property
     def fixed(self) -> tuple[str, ...]:
         """What of this queue cannot change while it lives."""
-        return (*self.FIXED, *self.FIXED_OF_FIFO) if self.kind == FIFO else self.FIXED
+        more = {FIFO: self.FIXED_OF_FIFO, TIMELINE: self.FIXED_OF_TIMELINE}
+        return (*self.FIXED, *more.get(self.kind, ()))
 
     def changed(self, changes: Mapping[str, Any]) -> QueueSettings:
         known = {field.name for field in fields(self)}
@@ -242,6 +308,19 @@ def validate_message(message: NewMessage) -> None:
         _short_text("group", message.group, limits.GROUP_LENGTH)
     if message.priority != 0:
         validate_whole("priority", message.priority, 0, limits.PRIORITIES_MAXIMUM - 1)
+    if message.due_ms is not None:
+        validate_whole("due", message.due_ms, 0, limits.DUE_MAXIMUM_MS)
+
+
+def validate_timeline_message(message: NewMessage) -> None:
+    """What a timeline asks for beyond `validate_message`."""
+    if message.key is not None:
+        raise InvalidRequest("key", "a timeline knows no keys: its messages are to be such that twice does no harm")
+    if None not in (message.due_ms, message.delay_ms):
+        raise InvalidRequest("due", "a message has a due time or a delay, not both")
+    for name, value in (("group", message.group), ("priority", message.priority)):
+        if value:
+            raise InvalidRequest(name, "a timeline has none: its messages are ordered by their due times")
 
 
 def validate_fifo_message(message: NewMessage) -> None:
@@ -256,6 +335,8 @@ def validate_fifo_message(message: NewMessage) -> None:
         raise InvalidRequest("origin", "is what a move to a fifo queue writes, and nobody else")
     if message.priority:
         raise InvalidRequest("priority", "a fifo queue has none: its messages keep their order")
+    if message.due_ms is not None:
+        raise InvalidRequest("due", "only timelines have due times")
 
 
 def validate_bodies(bodies: Sequence[bytes]) -> None:
@@ -271,6 +352,14 @@ def validate_ask(ask: Ask) -> None:
         _duration("visibility", ask.visibility_ms, 0)
     if ask.attempt is not None:
         _short_text("attempt", ask.attempt, limits.GROUP_LENGTH)
+    if ask.consumer is not None:
+        validate_consumer(ask.consumer)
+
+
+def validate_consumer(consumer: str) -> None:
+    _short_text("consumer", consumer, limits.GROUP_LENGTH)
+    if consumer.startswith(HIDDEN):
+        raise InvalidRequest("consumer", f"may not begin with {HIDDEN!r}: so do the servers' own")
 
 
 def validate_change(change: WantedChange) -> None:

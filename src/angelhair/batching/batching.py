@@ -55,6 +55,7 @@ class Batching:
         for message in messages:
             validate_message(message)
         _key(account, name)
+        await self.engine.check_dues(account, name, messages)
         routed = self.engine.route(account, name, messages)
         if routed is None:
             return await self._puts_of(account, name, PLAIN).ask(messages)

@@ -48,6 +48,8 @@ async def _bury(store: Store, grave: Row) -> None:
     assert isinstance(bucket_size, int)
     life = LIVES[str(grave.values.get("kind") or BUCKETED)]
     for lane in lanes:
+        if await life.drop_some(store, incarnation, lane):
+            return
         if await _drop_portion(store, life, incarnation, lane, bucket_size):
             return
     if await catalog.forget_lanes(store, incarnation, lanes):

@@ -30,10 +30,13 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import Routed, route
 from angelhair.engine.runs import Bodies
 from angelhair.engine.store import JoiningStore, Store, joining
+from angelhair.engine.timeline.consumer import Share
+from angelhair.engine.timeline.inspect import ShardSeen
 from angelhair.engine.topics.verbs import Topics
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import AngelhairError, InvalidRequest, QueueNotFound, StoreError
 from angelhair.model import (
+    TIMELINE,
     Ask,
     Delivery,
     MessageId,
@@ -45,6 +48,7 @@ from angelhair.model import (
     validate_ask,
     validate_bodies,
     validate_change,
+    validate_consumer,
     validate_message,
     validate_name,
     validate_whole,
@@ -137,6 +141,7 @@ class Engine:
         _check_batch(len(messages))
         for message in messages:
             validate_message(message)
+        await self.check_dues(account, name, messages)
         routed = self.route(account, name, messages)
         if routed is None:
             return await self.put_group(account, name, messages)
@@ -152,6 +157,13 @@ class Engine:
             return outcomes
         finally:
             routed.end(outcomes)
+
+    async def check_dues(self, account: str, name: str, messages: Sequence[NewMessage]) -> None:
+        """Refuses due times where there are none: to be delivered at once is not what was asked for."""
+        if any(message.due_ms is not None for message in messages):
+            queue = await self.find_queue(account, name)
+            if queue.settings.kind != TIMELINE:
+                raise InvalidRequest("due", f"{name} is a {queue.settings.kind} queue; only timelines have due times")
 
     def route(self, account: str, name: str, messages: Sequence[NewMessage]) -> Routed | None:
         """By rank, messages that do not all go to the same lanes; see `routing.route`."""
@@ -262,6 +274,28 @@ class Engine:
         queue = begun.queue
         again = partial(self.reserve, queue.account, queue.name)
         return await self._verbs(queue).finish_run(begun, messages, again, accept)
+
+    # --- consumers of timelines -----------------------------------------------------------------------------------
+
+    async def touch_consumer(
+        self, account: str, name: str, consumer: str, most_shards: int | None = None
+    ) -> Share:
+        """Says that a consumer is there: gives it its fair share of the shards and touches the locks of all it has."""
+        validate_consumer(consumer)
+        if most_shards is not None:
+            validate_whole("most_shards", most_shards, 1, limits.SHARDS_MAXIMUM)
+        return await self._with_queue(
+            account, name, lambda queue: self._verbs(queue).touch_consumer(queue, consumer, most_shards)
+        )
+
+    async def leave_consumer(self, account: str, name: str, consumer: str) -> None:
+        """Says goodbye: its checkpoints are moved and its shards given back."""
+        validate_consumer(consumer)
+        await self._with_queue(account, name, lambda queue: self._verbs(queue).leave_consumer(queue, consumer))
+
+    async def shards(self, account: str, name: str) -> list[ShardSeen]:
+        """The shards of a timeline: who holds each, and how far it is."""
+        return await self._with_queue(account, name, lambda queue: self._verbs(queue).shards(queue))
 
     # --- looking and operating ------------------------------------------------------------------------------------
 

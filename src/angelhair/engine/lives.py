@@ -9,7 +9,8 @@ from angelhair.engine.bucketed import life as bucketed
 from angelhair.engine.fifo import life as fifo
 from angelhair.engine.marks import Marks
 from angelhair.engine.store import Change, Partition, Store, Values
-from angelhair.model import BUCKETED, FIFO
+from angelhair.engine.timeline import life as timeline
+from angelhair.model import BUCKETED, FIFO, TIMELINE
 
 
 class Life(Protocol):
@@ -27,5 +28,7 @@ class Life(Protocol):
         self, store: Store, incarnation: str, lane: int, marks: Marks, some: range, /
     ) -> list[Partition]: ...
 
+    async def drop_some(self, store: Store, incarnation: str, lane: int, /) -> bool: ...
 
-LIVES: Mapping[str, Life] = {BUCKETED: bucketed, FIFO: fifo}
+
+LIVES: Mapping[str, Life] = {BUCKETED: bucketed, FIFO: fifo, TIMELINE: timeline}

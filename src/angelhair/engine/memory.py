@@ -41,6 +41,7 @@ class Leased(Protocol):
 
 
 V = TypeVar("V", bound=View)
+K = TypeVar("K")
 
 
 @dataclass(slots=True)
@@ -73,6 +74,8 @@ class Memory:
         """By incarnation and rank: when we last received first from a lane that another server holds."""
         self._tenants: OrderedDict[str, Tenants] = OrderedDict()
         """By incarnation, of queues to which messages with groups were put."""
+        self._kept: dict[str, object] = {}
+        """By incarnation, what its kind remembers of a queue as a whole."""
 
     async def find_queue(self, account: str, name: str, now: Moment) -> Queue:
         """The queue as remembered, for at most a few seconds, or as the catalog has it."""
@@ -127,6 +130,7 @@ class Memory:
             self._visits.pop(incarnation, None)
             self._turns.pop(incarnation, None)
             self._tenants.pop(incarnation, None)
+            self._kept.pop(incarnation, None)
 
     def _forget_lanes(self, incarnation: str, lanes: Iterable[int]) -> None:
         for number in lanes:
@@ -166,6 +170,13 @@ class Memory:
         if not isinstance(view, make):
             view = self._views[key] = make()
         return view
+
+    def kept(self, queue: Queue, make: type[K]) -> K:
+        """What is remembered of a queue as a whole, as its kind has it."""
+        kept = self._kept.get(queue.incarnation)
+        if not isinstance(kept, make):
+            kept = self._kept[queue.incarnation] = make()
+        return kept
 
     async def known_lane(self, queue: Queue, number: int) -> Lane:
         """As the catalog has it: another server may have made it a moment ago (R4)."""

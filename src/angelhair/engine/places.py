@@ -8,15 +8,19 @@ from angelhair.engine.schema import (
     ACCESS_KEYS,
     ACCOUNTS,
     BODIES,
+    CONSUMERS,
+    DUES,
     GRAVES,
     GROUPS,
     KEYS,
     LEASES,
     LEDGER,
     LOGS,
+    PARTS,
     POINTERS,
     QUEUES,
     SEQUENCES,
+    SHARDS,
     STATES,
     SUBSCRIPTIONS,
     TOPICS,
@@ -25,6 +29,7 @@ from angelhair.engine.schema import (
 from angelhair.engine.store import Partition
 
 SEQUENCE_ROW = "ids"
+SHARD_ROW = "shard"
 GRAVEYARD = Partition(GRAVES, "all")
 ALL_ACCOUNTS = Partition(ACCOUNTS, "all")
 ALL_KEYS = Partition(ACCESS_KEYS, "all")
@@ -73,6 +78,26 @@ def groups(incarnation: str, lane: int, epoch: int) -> Partition:
 
 def wakes(incarnation: str, lane: int, period: int) -> Partition:
     return Partition(WAKES, f"{incarnation}.{lane}.{period}")
+
+
+def dues(incarnation: str, lane: int, part: int) -> Partition:
+    return Partition(DUES, f"{incarnation}.{lane}.{part}")
+
+
+def spans(incarnation: str, lane: int) -> Partition:
+    return Partition(PARTS, f"{incarnation}.{lane}")
+
+
+def parts(incarnation: str, lane: int, span: int) -> Partition:
+    return Partition(PARTS, f"{incarnation}.{lane}.{span}")
+
+
+def shard(incarnation: str, lane: int) -> Partition:
+    return Partition(SHARDS, f"{incarnation}.{lane}")
+
+
+def consumers(incarnation: str) -> Partition:
+    return Partition(CONSUMERS, incarnation)
 
 
 def idempotency_key(incarnation: str, key_hash: str) -> Partition:

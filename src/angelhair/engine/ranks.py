@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from angelhair import limits
 from angelhair.model import QueueSettings
 
 
@@ -35,7 +34,7 @@ def differing(
 
     Lanes for noisy tenants are not made before there is one, which is what `added` says, and then stay.
     """
-    lanes = min(settings.lanes, limits.LANES_MAXIMUM // settings.priorities)
+    lanes = min(settings.lanes, settings.lanes_maximum // settings.priorities)
     wanted = {Rank(priority): lanes for priority in range(settings.priorities)}
     for rank in (*opened.values(), *(() if added is None else (added,))):
         if rank.noisy and settings.fair and rank.priority < settings.priorities:

@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 QUEUES = Table(
     "queues",
@@ -200,7 +200,35 @@ SUBSCRIPTIONS = Table(
 """Who is subscribed. Partition: a topic's incarnation. Row: a subscription's id. `edits` grows with every change of the
 partition and is there from the topic's beginning to its end; `deleted`: the topic takes no more."""
 
+DUES = Table(
+    "dues",
+    conditional=False,
+    key=str,
+    columns={"body": bytes, "attributes": str, "enqueued_at": int, "due": int, "origin": str, "deliveries": int,
+             "renewed": int},
+)
+"""The messages of timelines. Partition: a lane and a part of time. Row: a time UUID, as text. `due`: what the producer
+wanted. `deliveries`: those before it was set aside to this time. `renewed`: when it was written again because nobody
+had worked it off."""
+
+PARTS = Table("parts", conditional=False, key=str, columns={"until": int})
+"""Which time is not empty. Partition: a lane, with a row for each span of parts; or a lane and a span, with a row for
+each part. A row's key ends with when it expires, so that none is ever given a shorter life."""
+
+SHARDS = Table(
+    "shards",
+    conditional=True,
+    key=str,
+    columns={"mark": int, "last": str, "holder": str, "consumer": str, "fence": int, "beat": int, "duration": int,
+             "taken_at": int, "touched_at": int, "deleted": int},
+)
+"""How far a shard of a timeline has been worked off, and by whom. Partition: a lane. One row. `mark`: rows at or before
+this time are no longer put; `last`: those up to this key are processed."""
+
+CONSUMERS = Table("consumers", conditional=False, key=str, columns={"holder": str, "beat": int, "most": int})
+"""Who works on a timeline. Partition: a queue. Row: a consumer's name."""
+
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,
-    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS,
+    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS, DUES, PARTS, SHARDS, CONSUMERS,
 )

@@ -10,5 +10,6 @@ from angelhair.limits.calling import *
 from angelhair.limits.serving import *
 from angelhair.limits.signing import *
 from angelhair.limits.sns import *
+from angelhair.limits.timelines import *
 from angelhair.limits.topics import *
 from angelhair.limits.working import *

@@ -37,6 +37,28 @@ LANES_MAXIMUM = 64
 """Lanes of a queue. Each costs two small reads when a receive looks for work. Priorities share them: with ten, each has
 six at most. Lanes for noisy tenants come on top."""
 
+SHARDS = 6
+SHARDS_MAXIMUM = 1_024
+"""Shards of a timeline: by default as many as the first of its kind had, and at most. Each that is held costs a lock
+that is touched every few seconds."""
+
+PRODUCER_DELAY_MAXIMUM_MS = 86_400_000
+"""How far ahead of now the rows of a timeline may be told to be written: a day, beyond which it is a due time."""
+
+LOCK_MINIMUM_MS = 1_000
+LOCK_MAXIMUM_MS = 3_600_000
+"""How long the lock of a shard may hold untouched: less than a second, and a slow store would lose it all the time;
+more than an hour, and nobody would take on what a dead consumer left."""
+
+EXPIRE_AFTER_MINIMUM_MS = 60_000
+EXPIRE_AFTER_MAXIMUM_MS = 10 * 365 * 86_400_000
+"""How long after its time a row of a timeline goes. What nobody has worked off is written anew when half of that is
+over, which takes a look now and then; and it must fit into what a store can keep a row for, with the time before."""
+
+DUE_MAXIMUM_MS = 8_000 * 365 * 86_400_000
+"""The last time that a message may be due at, in the year 9,964: in 48 bits of milliseconds it leaves room for delays
+and lives."""
+
 PRIORITIES_MAXIMUM = 10
 """Priorities of a queue: as many as message queues commonly have. Each has lanes of its own."""
 

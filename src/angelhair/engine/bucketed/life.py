@@ -1,4 +1,4 @@
-"""How a lane of a bucketed queue begins and ends. Every kind has these five."""
+"""How a lane of a bucketed queue begins and ends. Every kind has these six."""
 
 from __future__ import annotations
 
@@ -63,3 +63,8 @@ async def _wake_periods(store: Store, buckets: Sequence[Partition]) -> set[int]:
     periods = {places.wake_period(places.wake_slot(time)) for time in times}
     # Clocks differ a little, and entries that the marks had passed were written again above them.
     return {period + step for period in periods for step in (-1, 0, 1)}
+
+
+async def drop_some(store: Store, incarnation: str, lane: int) -> bool:
+    """Beside its buckets a deleted lane holds nothing of which there may be much."""
+    return False

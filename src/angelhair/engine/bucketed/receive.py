@@ -251,5 +251,6 @@ def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment)
             origin,
             None,
             lane.rank.priority,
+            None,
         )
     )

@@ -1,4 +1,4 @@
-"""How a lane of a fifo queue begins and ends. Every kind has these five."""
+"""How a lane of a fifo queue begins and ends. Every kind has these six."""
 
 from __future__ import annotations
 
@@ -71,3 +71,8 @@ async def remains(store: Store, incarnation: str, lane: int, marks: Marks, some:
         *(places.log(incarnation, lane, bucket) for bucket in some),
         *(places.groups(incarnation, lane, epoch) for epoch in epochs),
     ]
+
+
+async def drop_some(store: Store, incarnation: str, lane: int) -> bool:
+    """Beside its buckets a deleted lane holds nothing of which there may be much."""
+    return False

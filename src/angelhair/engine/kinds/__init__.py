@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from angelhair.engine.kinds.bucketed import Bucketed
 from angelhair.engine.kinds.fifo import Fifo
+from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
-from angelhair.model import BUCKETED, FIFO
+from angelhair.model import BUCKETED, FIFO, TIMELINE
 
-KINDS: Mapping[str, type[Verbs]] = {BUCKETED: Bucketed, FIFO: Fifo}
+KINDS: Mapping[str, type[Verbs]] = {BUCKETED: Bucketed, FIFO: Fifo, TIMELINE: Timeline}

@@ -20,6 +20,8 @@ from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
 from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import JoiningStore
+from angelhair.engine.timeline.consumer import Share
+from angelhair.engine.timeline.inspect import ShardSeen
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import InvalidRequest
 from angelhair.model import MessageId, NewMessage, Peeked, WantedChange
@@ -66,6 +68,17 @@ class Verbs:
         self, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: ledger.Accept
     ) -> set[int]:
         self._cannot(begun.queue, "takes no runs of messages")
+
+    # --- consumers ------------------------------------------------------------------------------------------------
+
+    async def touch_consumer(self, queue: Queue, name: str, most_shards: int | None) -> Share:
+        self._cannot(queue, "has no shards that consumers hold")
+
+    async def leave_consumer(self, queue: Queue, name: str) -> None:
+        self._cannot(queue, "has no shards that consumers hold")
+
+    async def shards(self, queue: Queue) -> list[ShardSeen]:
+        self._cannot(queue, "has no shards")
 
     # --- looking and operating ------------------------------------------------------------------------------------
 

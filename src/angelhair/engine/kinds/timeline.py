@@ -1,0 +1,189 @@
+"""The verbs of a timeline, shard by shard."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from angelhair import limits
+from angelhair.engine.addressing import AckOutcome
+from angelhair.engine.bucketed.put import PutOutcome
+from angelhair.engine.catalog import Queue
+from angelhair.engine.counts import Stats
+from angelhair.engine.kinds.verbs import Verbs
+from angelhair.engine.marks import QueueGone
+from angelhair.engine.timeline import consumer, inspect, receipts, worker
+from angelhair.engine.timeline.ack import ack
+from angelhair.engine.timeline.change import change
+from angelhair.engine.timeline.consumer import Share
+from angelhair.engine.timeline.inspect import ShardSeen
+from angelhair.engine.timeline.lane import OWN, LaneView, Line, Sessions
+from angelhair.engine.timeline.peek import peek, stats
+from angelhair.engine.timeline.put import Putting, put
+from angelhair.engine.timeline.receipts import Receipt
+from angelhair.engine.timeline.receive import receive
+from angelhair.engine.waiting import Waiting
+from angelhair.errors import InvalidReceipt, InvalidRequest, QueueNotFound, StaleReceipt, StoreError
+from angelhair.model import TIMELINE, NewMessage, Peeked, WantedChange, validate_timeline_message
+
+W = TypeVar("W")
+Run = Callable[[Line, list[tuple[Receipt, W]]], Awaitable[list[AckOutcome]]]
+
+
+class Timeline(Verbs):
+    def line(self, queue: Queue) -> Line:
+        memory = self.memory
+
+        async def reload() -> Line:
+            memory.distrust(queue.account, queue.name)
+            try:
+                again = await memory.find_queue(queue.account, queue.name, memory.clock.now())
+            except QueueNotFound:
+                raise QueueGone(queue.name) from None
+            if again.incarnation != queue.incarnation:
+                raise QueueGone(queue.name)
+            return self.line(again)
+
+        return Line(
+            memory.store,
+            queue.account,
+            queue.name,
+            queue.incarnation,
+            queue.secret,
+            queue.settings,
+            {lane: queue.lanes[lane] for lane in queue.read_lanes},
+            tuple(queue.open_lanes),
+            memory.server,
+            memory.identities,
+            memory.clock,
+            memory.clock_is_good,
+            memory.kept(queue, Sessions),
+            lambda lane: memory.view(queue, lane, LaneView),
+            reload,
+        )
+
+    # --- messages -------------------------------------------------------------------------------------------------
+
+    async def put_whole(self, queue: Queue, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        outcomes: dict[int, PutOutcome] = {}
+        puttings: dict[int, Putting] = {}
+        for index, message in enumerate(messages):
+            try:
+                validate_timeline_message(message)
+                puttings[index] = Putting(message)
+            except InvalidRequest as error:
+                # A bad message concerns nobody but itself.
+                outcomes[index] = error
+        if puttings:
+            put_ones = await put(self.line(queue), list(puttings.values()))
+            outcomes.update(zip(puttings, put_ones, strict=True))
+        return [outcomes[index] for index in range(len(messages))]
+
+    async def receive(self, queue: Queue, group: Sequence[Waiting]) -> None:
+        line = self.line(queue)
+        by_consumer: dict[str, list[Waiting]] = {}
+        for waiting in group:
+            by_consumer.setdefault(waiting.ask.consumer or self._own, []).append(waiting)
+        failed: StoreError | None = None
+        for name, asking in by_consumer.items():
+            wanting = [waiting for waiting in asking if waiting.missing > 0 and waiting.error is None]
+            try:
+                await receive(line, consumer.session_of(line, name, line.clock.now()), wanting)
+            except StoreError as error:
+                # Of this consumer's shards; others have their own.
+                failed = failed or error
+                for waiting in wanting:
+                    waiting.error = error
+        if failed is not None and len(by_consumer) == 1:
+            raise failed
+
+    @property
+    def _own(self) -> str:
+        return OWN + self.memory.server
+
+    async def ack(self, queue: Queue, account: str, texts: Sequence[str], in_flight: bool) -> list[AckOutcome]:
+        async def run(line: Line, group: list[tuple[Receipt, None]]) -> list[AckOutcome]:
+            return await ack(line, [receipt for receipt, _ in group], in_flight)
+
+        return await self._by_receipt(queue, [(text, None) for text in texts], run)
+
+    async def change(self, queue: Queue, account: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
+        return await self._by_receipt(queue, [(wanted.receipt, wanted) for wanted in changes], change)
+
+    async def _by_receipt(self, queue: Queue, items: Sequence[tuple[str, W]], run: Run[W]) -> list[AckOutcome]:
+        """Decodes receipts and runs a verb on those that are good; a bad one concerns nobody but itself."""
+        if any(_foreign(queue, text) for text, _ in items):
+            # Perhaps of a newer incarnation than we remember.
+            self.memory.distrust(queue.account, queue.name)
+            queue = await self.memory.find_queue(queue.account, queue.name, self.memory.clock.now())
+        outcomes: list[AckOutcome] = [None] * len(items)
+        good: list[tuple[int, tuple[Receipt, W]]] = []
+        for place, (text, wish) in enumerate(items):
+            try:
+                if queue.settings.kind != TIMELINE:
+                    raise InvalidReceipt("belongs to an earlier queue of this name")
+                good.append((place, (receipts.decode(queue.incarnation, queue.secret, text), wish)))
+            except InvalidReceipt as error:
+                outcomes[place] = error
+        if not good:
+            return outcomes
+        line = self.line(queue)
+        self._hear_of(line, [receipt for _, (receipt, _) in good])
+        try:
+            results = await run(line, [item for _, item in good])
+        except StoreError as error:
+            results = [error] * len(good)
+        except QueueGone:
+            self.memory.distrust(queue.account, queue.name)
+            results = [StaleReceipt("the message is gone, with its queue")] * len(good)
+        for (place, _), result in zip(good, results, strict=True):
+            outcomes[place] = result
+        return outcomes
+
+    @staticmethod
+    def _hear_of(line: Line, good: Sequence[Receipt]) -> None:
+        """Who acks is there."""
+        for lane in {receipt.lane for receipt in good}:
+            held = line.held(lane) if lane in line.states else None
+            session = None if held is None else line.sessions.by_name.get(held.consumer)
+            if session is not None:
+                session.heard_ms = line.clock.now().monotonic_ms
+
+    # --- consumers ------------------------------------------------------------------------------------------------
+
+    async def touch_consumer(self, queue: Queue, name: str, most_shards: int | None) -> Share:
+        line = self.line(queue)
+        session = consumer.session_of(line, name, line.clock.now())
+        session.most = most_shards
+        return await consumer.touch(line, session)
+
+    async def leave_consumer(self, queue: Queue, name: str) -> None:
+        line = self.line(queue)
+        await consumer.leave(line, consumer.session_of(line, name, line.clock.now()))
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    async def shards(self, queue: Queue) -> list[ShardSeen]:
+        return await inspect.shards(self.line(queue))
+
+    async def peek(self, queue: Queue, most: int) -> list[Peeked]:
+        return await peek(self.line(queue), most)
+
+    async def stats(self, queue: Queue, most_buckets: int) -> Stats:
+        return await stats(self.line(queue), limits.TIMELINE_COUNTED)
+
+    # --- background -----------------------------------------------------------------------------------------------
+
+    async def step(self, queue: Queue) -> int:
+        line = self.line(queue)
+        await worker.keep_sessions(line)
+        await worker.make_way(line)
+        return worker.pause_ms(line)
+
+
+def _foreign(queue: Queue, text: str) -> bool:
+    try:
+        receipts.decode(queue.incarnation, queue.secret, text)
+    except InvalidReceipt:
+        return receipts.is_well_formed(text)
+    return False

@@ -1,0 +1,133 @@
+"""What the holder of a shard has in hand: rows beyond the checkpoint, each waiting, given or processed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.store import Values
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    key: str
+    values: Values
+    delivery: int
+    """Of its last delivery; those before it was set aside count."""
+    given: bool = False
+    hidden_until_ms: int = 0
+    """On our own clock."""
+    given_ms: int = 0
+    first_given_at_ms: int | None = None
+    settled: bool = False
+    acked: int | None = None
+    """The delivery that was acked."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A shard whose lock this server took, and how long it may believe that it has it."""
+
+    lane: int
+    holder: str
+    consumer: str
+    fence: int
+    beat: int
+    mark_ms: int
+    last: str
+    duration_ms: int
+    confirmed_ms: int
+    """On our own clock, before the last change that was confirmed was sent."""
+    cursor: str
+    """What lies up to here has been read since the mark was above it."""
+    reached: str
+    """What lies up to here is processed, though the checkpoint may not say so yet."""
+    window: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
+    ready: deque[Entry] = field(default_factory=deque)
+    hidden: list[tuple[int, str, Entry]] = field(default_factory=list)
+    acked: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """Processed behind `reached`, and which delivery was acked."""
+    passed: int = 0
+    """Messages between `last` and `reached`."""
+    raised_ms: int | None = None
+    changing: bool = False
+    leaving: bool = False
+    lost: bool = False
+    look_ms: int | None = None
+    """When there may be more to read, of which it is known already."""
+    exhausted: list[Entry] = field(default_factory=list)
+    """Given too often; they wait to be moved to the dead letters."""
+
+    def believed(self, now: Moment) -> bool:
+        """Whether its holder may act on it. Others wait for all of the lock's time, and began to later than we."""
+        return not self.lost and now.monotonic_ms < self.believed_until_ms
+
+    @property
+    def believed_until_ms(self) -> int:
+        return self.confirmed_ms + self.duration_ms - self.duration_ms // limits.TIMELINE_TOUCHES
+
+    def touch_due(self, now: Moment) -> bool:
+        return now.monotonic_ms - self.confirmed_ms >= self.duration_ms // limits.TIMELINE_TOUCHES
+
+    @property
+    def room(self) -> int:
+        return max(0, limits.TIMELINE_WINDOW - len(self.window) - self.passed)
+
+    @property
+    def in_flight(self) -> bool:
+        return any(entry.given and not entry.settled for entry in self.window.values())
+
+    def add(self, key: str, values: Values) -> Entry:
+        deliveries = values.get("deliveries")
+        entry = Entry(key, values, deliveries if isinstance(deliveries, int) else 0)
+        self.window[key] = entry
+        self.ready.append(entry)
+        return entry
+
+    def hide(self, entry: Entry, until_ms: int) -> None:
+        entry.hidden_until_ms = until_ms
+        heappush(self.hidden, (until_ms, entry.key, entry))
+
+    def next_visible(self, now: Moment) -> Entry | None:
+        """The next one to be given, taken out: one whose time-out has passed before one that is new (A9)."""
+        while self.hidden and self.hidden[0][0] <= now.monotonic_ms:
+            until_ms, _, entry = heappop(self.hidden)
+            if not entry.settled and entry.hidden_until_ms == until_ms:
+                return entry
+        while self.ready:
+            entry = self.ready.popleft()
+            if not entry.settled:
+                return entry
+        return None
+
+    def put_back(self, entry: Entry) -> None:
+        self.ready.appendleft(entry)
+
+    def settle(self, entry: Entry, delivery: int | None) -> None:
+        """It is processed, or lies durably elsewhere: the checkpoint may pass it. What it said is not needed."""
+        entry.settled, entry.acked, entry.values = True, delivery, {}
+        self.advance()
+
+    def advance(self) -> None:
+        while self.window:
+            key, entry = next(iter(self.window.items()))
+            if not entry.settled:
+                return
+            del self.window[key]
+            self.passed += 1
+            self.reached = key
+            if entry.acked is not None:
+                self.acked[key] = entry.acked
+                if len(self.acked) > limits.TIMELINE_ACKED:
+                    self.acked.popitem(last=False)
+        self.reached = max(self.reached, self.cursor)
+
+    def due_ms(self) -> int | None:
+        """When, on our own clock, there may be something to give."""
+        times = [] if self.look_ms is None else [self.look_ms]
+        times += [0] if self.ready else []
+        times += [self.hidden[0][0]] if self.hidden else []
+        return min(times) if times else None
