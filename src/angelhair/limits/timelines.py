@@ -32,6 +32,9 @@ TIMELINE_RAISE_MS = 250
 TIMELINE_RAISE_ROWS = 64
 """For so many messages the mark is raised at once: a conditional write for each of them is then a sixtieth."""
 
+TIMELINE_FILLS = 8
+"""Times that one receive reads on before it gives what it has found."""
+
 TIMELINE_LEAD_MS = 100
 """How far above the mark a row is put again that lay below it, at least; it doubles from try to try."""
 
@@ -60,7 +63,10 @@ TIMELINE_STEP_MS = 500
 """How often a server steps a timeline for which it holds shards."""
 
 TIMELINE_LOOK_MS = 60_000
-"""How often a server looks whether rows must be renewed, lanes have drained or parts may go."""
+"""How often a server looks at least whether rows must be renewed, of which half a life is over."""
+
+TIMELINE_TEND_MS = 5_000
+"""How often a server looks whether parts or drained shards may go."""
 
 TIMELINE_ACKED = 1_024
 """Acks behind the checkpoint that a holder remembers, so that who acks again hears of it."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from angelhair import limits
+from angelhair.engine import catalog
 from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed.put import PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
+from angelhair.engine.kinds.timeline_moves import move_exhausted
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import QueueGone
 from angelhair.engine.timeline import consumer, inspect, receipts, worker
@@ -22,6 +25,8 @@ from angelhair.engine.timeline.peek import peek, stats
 from angelhair.engine.timeline.put import Putting, put
 from angelhair.engine.timeline.receipts import Receipt
 from angelhair.engine.timeline.receive import receive
+from angelhair.engine.timeline.renew import renew
+from angelhair.engine.timeline.retire import drop_worked_off, is_drained
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import InvalidReceipt, InvalidRequest, QueueNotFound, StaleReceipt, StoreError
 from angelhair.model import TIMELINE, NewMessage, Peeked, WantedChange, validate_timeline_message
@@ -175,10 +180,57 @@ class Timeline(Verbs):
     # --- background -----------------------------------------------------------------------------------------------
 
     async def step(self, queue: Queue) -> int:
+        """One step of this server's work; a shard that cannot be read stops no other."""
         line = self.line(queue)
-        await worker.keep_sessions(line)
-        await worker.make_way(line)
-        return worker.pause_ms(line)
+        first_error: StoreError | None = None
+        more = False
+        try:
+            await worker.keep_sessions(line)
+            await move_exhausted(self.memory, line, self.line)
+            await worker.make_way(line)
+        except StoreError as error:
+            first_error = error
+        for lane in line.lanes:
+            try:
+                more = await self._tend(line, lane) or more
+                if line.states[lane] == catalog.SEALED and await self._end_if_drained(queue, line, lane):
+                    # The queue is another one now: the next step begins with that.
+                    return limits.STEP_SOON_MS
+            except StoreError as error:
+                first_error = first_error or error
+        if first_error is not None:
+            raise first_error
+        return limits.STEP_SOON_MS if more else worker.pause_ms(line)
+
+    async def _tend(self, line: Line, lane: int) -> bool:
+        """Looks after one shard, now and then; True when there is more to do at once."""
+        if await renew(line, lane):
+            return True
+        view, now = line.view(lane), line.clock.now()
+        if view.tended_ms is not None and now.monotonic_ms - view.tended_ms < limits.TIMELINE_TEND_MS:
+            return False
+        if await drop_worked_off(line, lane):
+            return True
+        view.tended_ms = now.monotonic_ms
+        return False
+
+    async def _end_if_drained(self, queue: Queue, line: Line, lane: int) -> bool:
+        """A drained shard is forgotten. Its own row stays and says that it takes no more puts, to whoever remembers."""
+        memory, now, view = self.memory, line.clock.now(), line.view(lane)
+        if view.drained_ms is not None and now.monotonic_ms - view.drained_ms < limits.TIMELINE_TEND_MS:
+            return False
+        view.drained_ms = now.monotonic_ms
+        if not await is_drained(line, lane):
+            return False
+        while await drop_worked_off(line, lane, all_of_it=True):
+            pass
+        lanes = {number: state for number, state in queue.lanes.items() if number != lane}
+        changed = await catalog.replace_queue(memory.store, queue, replace(queue, lanes=lanes), now)
+        if changed is None:
+            memory.distrust(queue.account, queue.name)
+        else:
+            memory.remember(changed, now)
+        return True
 
 
 def _foreign(queue: Queue, text: str) -> bool:

@@ -19,6 +19,7 @@ from angelhair.engine import places
 from angelhair.engine.settling import must_write
 from angelhair.engine.store import Row, Slice, Span, Value, Values, Write
 from angelhair.engine.timeline import lock
+from angelhair.engine.timeline.aside import set_aside
 from angelhair.engine.timeline.lane import Line, Session
 from angelhair.engine.timeline.window import Held
 
@@ -73,7 +74,8 @@ async def _touch(line: Line, session: Session) -> None:
     await must_write(line.store, [_beat(line, session)])
     # What is ours is touched first: nothing that follows may make us late.
     mark_ms = await line.time_ms() + line.lead_ms if line.lead_ms else None
-    await lock.keep(line, line.held_by(session), mark_ms)
+    helds = line.held_by(session)
+    kept = await lock.keep(line, helds, mark_ms)
     lanes = line.lanes
     spans = [Span(places.consumers(line.incarnation), limit=limits.TIMELINE_CONSUMERS)]
     found = await line.store.read([*spans, *(Span(line.shard(lane)) for lane in lanes)])
@@ -85,8 +87,9 @@ async def _touch(line: Line, session: Session) -> None:
     holding = _holding(line, session, rows, watched, alive)
     share = _share(len(lanes), [alive[name] for name in alive])
     await _give_back(line, session, share, holding, alive)
-    await _take(line, session, share, rows, watched, holding, alive)
-    session.touched_ms = begun.monotonic_ms
+    took = await _take(line, session, share, rows, watched, holding, alive)
+    # Where something did not come about, the next one who asks tries again at once.
+    session.touched_ms = begun.monotonic_ms if took and len(kept) == len(helds) else None
 
 
 def _beat(line: Line, session: Session) -> Write:
@@ -170,7 +173,23 @@ async def release_idle(line: Line, session: Session) -> None:
     """Gives back shards that are to be left and of which nothing is with a consumer any more."""
     now = line.clock.now()
     leaving = [held for held in line.held_by(session) if held.leaving]
-    await lock.release(line, [held for held in leaving if not _waited_for(held, now)])
+    await part_with(line, [held for held in leaving if not _waited_for(held, now)])
+
+
+async def part_with(line: Line, helds: Sequence[Held]) -> None:
+    """Gives shards back. What was given and not acked is set aside before, until its time-out has passed: how often it
+    was delivered is written with it, and an ack of it may still come."""
+    now, wall_ms = line.clock.now(), await line.time_ms()
+    items = [
+        (held, entry, wall_ms + max(0, entry.hidden_until_ms - now.monotonic_ms), entry.delivery)
+        for held in helds
+        if held.believed(now)
+        for entry in held.window.values()
+        if entry.given and not entry.settled
+    ]
+    if items:
+        await set_aside(line, items)
+    await lock.release(line, helds)
 
 
 def _waited_for(held: Held, now: Moment) -> bool:
@@ -183,20 +202,22 @@ def _waited_for(held: Held, now: Moment) -> bool:
 async def _take(
     line: Line, session: Session, share: int, rows: Mapping[int, Values], watched: Mapping[int, int],
     holding: Counter[str], alive: Mapping[str, int],
-) -> None:
+) -> bool:
+    """Takes what is fair; False when there may be more to have."""
     for _ in range(limits.TIMELINE_TAKE_ROUNDS):
         wanted = _wanted(line, session, share, rows, watched, holding, alive)
         if not wanted:
-            return
+            return True
         taken = await lock.take(line, session, wanted)
         holding[session.consumer] += len(taken)
         if len(taken) == len(wanted):
-            return
+            return True
         # Others were faster: what is left now?
         found = await line.store.read([Span(line.shard(lane)) for lane in rows])
         now = line.clock.now()
         rows = {lane: lock.row_of(part) for lane, part in zip(rows, found, strict=True)}
         watched = {lane: lock.watch(line, lane, row, now) for lane, row in rows.items()}
+    return False
 
 
 def _wanted(

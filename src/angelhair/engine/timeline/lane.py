@@ -39,6 +39,12 @@ class LaneView:
     """How large rows have been, for how many to read at once."""
     looked_ms: int | None = None
     """When it was last looked for what must be renewed or may go."""
+    renewed: str | None = None
+    """How far a look that is not done has come."""
+    tended_ms: int | None = None
+    """When it was last looked whether something of it may go."""
+    drained_ms: int | None = None
+    """When it was last looked whether nothing is left in it."""
 
     def earliest_due_ms(self) -> int | None:
         return None if self.held is None else self.held.due_ms()

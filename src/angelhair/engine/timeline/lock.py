@@ -6,7 +6,8 @@ Whoever has watched the same beat for its duration *on its own monotonic clock* 
 
 A holder believes in its lock for a shorter time, counted from before it sent the last touch that was confirmed. When
 that is over it gives nothing and moves nothing until it has taken the shard anew (W9). Of what came back unknown it
-believes nothing; when it turns out to have landed, it is found in the row.
+believes nothing; when it turns out to have landed, it is found in the row. Up to a mark that was only found there it
+does not read: that a change was seen to be there is less than that it is confirmed.
 """
 
 from __future__ import annotations
@@ -62,9 +63,11 @@ async def take(line: Line, session: Session, rows: dict[int, Values]) -> list[He
         fence, beat = _whole(row, "fence") + 1, _whole(row, "beat") + 1
         if not _ours(outcome, session.holder, fence, beat):
             continue
-        last = str(row["last"])
+        last, mark_ms = str(row["last"]), _whole(row, "mark")
+        # Found in the row and not confirmed, it is ours; but what others see of it, only the next change makes sure.
+        sure_ms = mark_ms if isinstance(outcome, Applied) else 0
         held = Held(
-            lane, session.holder, session.consumer, fence, beat, _whole(row, "mark"), last, line.settings.lock_ms,
+            lane, session.holder, session.consumer, fence, beat, sure_ms, mark_ms, last, line.settings.lock_ms,
             now.monotonic_ms, last, last,
         )
         line.view(lane).held = held
@@ -112,7 +115,7 @@ async def _keep(line: Line, helds: Sequence[Held], mark_ms: int | None) -> list[
     wanted: list[tuple[Held, int, str, int]] = []
     for held in helds:
         if held.believed(now):
-            wanted.append((held, max(held.mark_ms, mark_ms or 0), held.reached, held.passed))
+            wanted.append((held, max(held.seen_mark_ms, mark_ms or 0), held.reached, held.passed))
         else:
             # Perhaps nobody took it yet; but only a new fence makes sure that nobody did in between.
             lose(line, held)
@@ -120,10 +123,13 @@ async def _keep(line: Line, helds: Sequence[Held], mark_ms: int | None) -> list[
     kept = []
     for (held, mark, last, passed), outcome in zip(wanted, await change_settled(line.store, changes), strict=True):
         if _settled(line, held, outcome, mark, last):
-            if mark > held.mark_ms:
+            if mark > held.seen_mark_ms:
                 held.raised_ms = now.monotonic_ms
-            held.beat, held.mark_ms, held.last, held.confirmed_ms = held.beat + 1, mark, last, now.monotonic_ms
+            held.beat, held.seen_mark_ms, held.last = held.beat + 1, mark, last
+            held.confirmed_ms = now.monotonic_ms
             held.passed -= passed
+            if isinstance(outcome, Applied):
+                held.mark_ms = mark
             kept.append(held)
     return kept
 
@@ -152,7 +158,7 @@ def _settled(line: Line, held: Held, outcome: ChangeOutcome, mark_ms: int, last:
     if (beat, mark, checkpoint) == (held.beat + 1, mark_ms, last):
         return True
     # Ours, and of an earlier time: known again, and the next change is made from here.
-    held.beat, held.mark_ms, held.last = beat, mark, checkpoint
+    held.beat, held.seen_mark_ms, held.last = beat, mark, checkpoint
     return False
 
 

@@ -70,14 +70,15 @@ def _joined(line: Line, stretch: Stretch, found: index.Found, slices: Sequence[S
     return Rows(rows, max(stretch.first, bound(end_ms)))
 
 
-async def fill(line: Line, helds: Sequence[Held]) -> None:
-    """Reads on in these shards as far as their windows have room, and looks at their locks. Raises `QueueGone`."""
+async def fill(line: Line, helds: Sequence[Held]) -> bool:
+    """Reads on in these shards as far as their windows have room, and looks at their locks. True when there is more to
+    read. Raises `QueueGone`."""
     now_ms = await line.time_ms()
     await _raise_marks(line, [held for held in helds if held.mark_ms < now_ms and held.room], now_ms)
     reading = [held for held in helds if not held.lost]
     stretches = []
     for held in reading:
-        limit = min(held.room, _portion(line, held))
+        limit = min(held.room, portion(line, held.lane))
         top_ms = min(now_ms, held.mark_ms)
         if limit and bound(top_ms) > held.cursor:
             stretches.append(Stretch(held.lane, held.cursor, top_ms, limit))
@@ -91,10 +92,12 @@ async def fill(line: Line, helds: Sequence[Held]) -> None:
         # Somebody else may have read it meanwhile, for the same holder.
         if current is not None and current.cursor == stretch.first:
             _add(line, current, rows)
+    return any(rows.cursor < bound(stretch.top_ms) for stretch, rows in zip(stretches, found, strict=True))
 
 
-def _portion(line: Line, held: Held) -> int:
-    row_bytes = line.view(held.lane).row_bytes or limits.FIRST_BODY_BYTES
+def portion(line: Line, lane: int) -> int:
+    """How many rows of a shard to read at once, by how large they have been."""
+    row_bytes = line.view(lane).row_bytes or limits.FIRST_BODY_BYTES
     return max(1, limits.PORTION_BYTES // row_bytes)
 
 

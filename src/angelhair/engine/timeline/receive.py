@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.timeline import consumer, receipts
 from angelhair.engine.timeline.aside import id_of
@@ -19,14 +20,18 @@ async def receive(line: Line, session: Session, group: Sequence[Waiting]) -> Non
     if consumer.touch_due(line, session, line.clock.now()):
         await consumer.touch(line, session)
     helds = _in_turn(line, session)
-    if not helds:
-        return
-    await fill(line, helds)
-    now = line.clock.now()
-    # What was read is dated after it was read: only who still believes in its lock gives (W9).
-    giving = [held for held in helds if held.believed(now) and line.held(held.lane) is held]
-    for waiting in group:
-        _give(line, giving, waiting, now)
+    for _ in range(limits.TIMELINE_FILLS):
+        wanting = [waiting for waiting in group if waiting.missing > 0]
+        if not helds or not wanting:
+            return
+        more = await fill(line, helds)
+        now = line.clock.now()
+        # What was read is dated after it was read: only who still believes in its lock gives (W9).
+        helds = [held for held in helds if held.believed(now) and line.held(held.lane) is held]
+        for waiting in wanting:
+            _give(line, helds, waiting, now)
+        if not more:
+            return
 
 
 def _in_turn(line: Line, session: Session) -> list[Held]:

@@ -37,6 +37,9 @@ class Held:
     fence: int
     beat: int
     mark_ms: int
+    """As a confirmed change has it: whoever reads the shard's row from now on sees it."""
+    seen_mark_ms: int
+    """As the row shows it; it never falls below."""
     last: str
     duration_ms: int
     confirmed_ms: int

@@ -4,7 +4,7 @@ that it hears nothing of, and sees to what stands in the way of a checkpoint."""
 from __future__ import annotations
 
 from angelhair import limits
-from angelhair.engine.timeline import consumer, lock
+from angelhair.engine.timeline import consumer
 from angelhair.engine.timeline.aside import set_aside
 from angelhair.engine.timeline.lane import Line, Session
 from angelhair.engine.timeline.window import Entry, Held
@@ -26,7 +26,7 @@ async def _let_go(line: Line, session: Session) -> None:
     """Nobody has asked in its name for as long as a lock lasts: others may have its shards at once."""
     for held in line.held_by(session):
         held.leaving = True
-    await lock.release(line, line.held_by(session))
+    await consumer.part_with(line, line.held_by(session))
     await consumer.leave(line, session)
 
 
