@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -63,8 +64,8 @@ class TimelineHistory(History):
     passed: list[Passed] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
     """Shards of which more was given beyond the checkpoint than is allowed."""
-    settled_bodies: set[str] = field(default_factory=set)
-    """Bodies of which an ack was begun and not refused."""
+    settling: Counter[str] = field(default_factory=Counter)
+    """By body, how many acks of it were begun and not refused: what a dead server has not answered may be done."""
 
     def due_puts(self) -> Iterable[DuePut]:
         return (put for put in self.puts if isinstance(put, DuePut))

@@ -131,7 +131,7 @@ def _missing(outcome: TimelineOutcome) -> list[DuePut]:
     history = outcome.history
     return [
         put for put in history.due_puts()
-        if put.outcome == CONFIRMED and put.body not in history.settled_bodies and not outcome.may_be_cleared(put)
+        if put.outcome == CONFIRMED and not history.settling[put.body] and not outcome.may_be_cleared(put)
     ]
 
 
@@ -141,8 +141,9 @@ def _work_off(world: World, outcome: TimelineOutcome) -> None:
     done, done_ms = -1, world.now_ms
     while world.now_ms - done_ms < DRAIN_PATIENCE_MS:
         world.run_for_ms(SLICE_MS)
-        if len(history.settled_bodies) > done:
-            done, done_ms = len(history.settled_bodies), world.now_ms
+        settled = sum(count > 0 for count in history.settling.values())
+        if settled > done:
+            done, done_ms = settled, world.now_ms
         if not history.putting and all(put.due_us > world.now_us for put in _missing(outcome)):
             break
 

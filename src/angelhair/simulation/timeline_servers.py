@@ -97,14 +97,15 @@ class TimelineServer:
         body = delivery.body.decode()
         record = Settled(queue, delivery.receipt, self._world.now_us, 0, UNKNOWN)
         self._history.acks.append(record)
+        self._history.settling[body] += 1
         try:
             (outcome,) = await self.batching.ack(ACCOUNT, queue, [delivery.receipt])
         except AngelhairError as error:
             outcome = error
         record.ended_us, record.outcome = self._world.now_us, judged(outcome)
         record.denied = isinstance(outcome, Unavailable)
-        if record.outcome != REFUSED:
-            self._history.settled_bodies.add(body)
+        if record.outcome == REFUSED:
+            self._history.settling[body] -= 1
         if isinstance(outcome, InvalidRequest) and not self._history.cleared:
             self._history.bad_receipts.append(f"{delivery.receipt}: {outcome}")
         return outcome
