@@ -205,11 +205,11 @@ DUES = Table(
     conditional=False,
     key=str,
     columns={"body": bytes, "attributes": str, "enqueued_at": int, "due": int, "origin": str, "deliveries": int,
-             "renewed": int},
+             "renewed": int, "void": int},
 )
 """The messages of timelines. Partition: a lane and a part of time. Row: a time UUID, as text. `due`: what the producer
 wanted. `deliveries`: those before it was set aside to this time. `renewed`: when it was written again because nobody
-had worked it off."""
+had worked it off. `void`: it was put again elsewhere before its producer was told of it."""
 
 PARTS = Table("parts", conditional=False, key=str, columns={"until": int})
 """Which time is not empty. Partition: a lane, with a row for each span of parts; or a lane and a span, with a row for

@@ -73,9 +73,9 @@ async def _touch(line: Line, session: Session) -> None:
     session.beat += 1
     await must_write(line.store, [_beat(line, session)])
     # What is ours is touched first: nothing that follows may make us late.
-    mark_ms = await line.time_ms() + line.lead_ms if line.lead_ms else None
+    # The mark goes along, as that costs nothing more.
     helds = line.held_by(session)
-    kept = await lock.keep(line, helds, mark_ms)
+    kept = await lock.keep(line, helds, await line.time_ms() + line.lead_ms)
     lanes = line.lanes
     spans = [Span(places.consumers(line.incarnation), limit=limits.TIMELINE_CONSUMERS)]
     found = await line.store.read([*spans, *(Span(line.shard(lane)) for lane in lanes)])

@@ -10,6 +10,9 @@ from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.parts import time_of
 from angelhair.engine.timeline.read import KEYS_ONLY, Stretch, read_stretches
 
+_LOOK_ROWS = 16
+"""Among so many rows behind the checkpoint the first is looked for that is not void."""
+
 
 class ShardSeen(NamedTuple):
     lane: int
@@ -30,11 +33,11 @@ async def shards(line: Line) -> list[ShardSeen]:
     found = await line.store.read([Span(line.shard(lane)) for lane in line.lanes])
     rows = {lane: lock.row_of(part) for lane, part in zip(line.lanes, found, strict=True)}
     lasts = {lane: str(row["last"]) for lane, row in rows.items()}
-    stretches = [Stretch(lane, last, max(now_ms, time_of(last)), 1) for lane, last in lasts.items()]
+    stretches = [Stretch(lane, last, max(now_ms, time_of(last)), _LOOK_ROWS) for lane, last in lasts.items()]
     oldest, _ = await read_stretches(line, stretches, KEYS_ONLY)
     seen = []
     for (lane, row), first in zip(rows.items(), oldest, strict=True):
-        due = first.rows[0].values.get("due") if first.rows else None
+        due = next((found.values.get("due") for found in first.rows if not found.values.get("void")), None)
         seen.append(
             ShardSeen(
                 lane, line.states[lane], _text(row.get("consumer")), _whole(row.get("fence")) or 0,

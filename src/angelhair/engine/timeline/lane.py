@@ -161,9 +161,11 @@ class Line:
 
     @property
     def lead_ms(self) -> int:
-        """How far ahead of now the mark is raised with every touch: producers write further ahead, unless their clocks
-        are behind; and then no message needs a raise of its own."""
-        return min(self.settings.producer_delay_ms, self.settings.lock_ms) // 2
+        """How far ahead of now the mark is raised with every touch, so that no message needs a raise of its own. Where
+        producers write further ahead than that, whatever clocks may differ by: a row that meets the mark is put twice,
+        and given twice if it is found."""
+        ahead_ms = self.settings.producer_delay_ms - 2 * limits.CLOCK_ERROR_MS
+        return max(0, min(ahead_ms, self.settings.lock_ms)) // 2
 
     def held(self, lane: int) -> Held | None:
         return self.view(lane).held

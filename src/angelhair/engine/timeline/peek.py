@@ -66,7 +66,7 @@ async def _beyond(line: Line, lane: int, most: int, columns: tuple[str, ...] | N
             for part in found.parts
         ]
         for slice_ in await line.store.read(spans) if spans else []:
-            rows += slice_.rows
+            rows += [row for row in slice_.rows if not row.values.get("void")]
         if found.reached is None:
             break
         first = found.reached + 1

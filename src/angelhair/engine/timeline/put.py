@@ -9,7 +9,7 @@ the place, and the message is put again above the mark, with the due time that i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from angelhair import limits
 from angelhair.engine.marks import QueueGone
@@ -17,7 +17,7 @@ from angelhair.engine.settling import read_surely, write_through
 from angelhair.engine.store import Row, Slice, Span, Value, Values, Write
 from angelhair.engine.timeline import index
 from angelhair.engine.timeline.lane import Line
-from angelhair.engine.timeline.parts import key_of, number_of
+from angelhair.engine.timeline.parts import key_of, number_of, time_of
 from angelhair.errors import AngelhairError, InvalidRequest, OutcomeUnknown, StoreError, Unavailable
 from angelhair.model import DueId, MessageId, NewMessage
 
@@ -40,6 +40,8 @@ class Putting:
     time_ms: int = 0
     sent: bool = False
     """A row of it may lie somewhere, and be given."""
+    copies: list[tuple[int, str]] = field(default_factory=list)
+    """Where it was written and not left: consumers may have passed it there, or not."""
     outcome: PutOutcome | None = None
 
 
@@ -65,6 +67,7 @@ async def put(line: Line, puttings: Sequence[Putting]) -> list[PutOutcome]:
     except StoreError as error:
         _fail(pending, error)
     _fail(pending, OutcomeUnknown("consumers passed every place that the message was written to"))
+    await _void_copies(line, puttings)
     return [putting.outcome or Unavailable("it was not put") for putting in puttings]
 
 
@@ -144,8 +147,8 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
         rows = index.needed(line, lane, part, until_ms, now_ms)
         entries.update((row.name, row) for row in rows)
         wanted[lane, part] = [row.name for row in rows]
-        ttl_seconds = None if until_ms is None else max(1, -((now_ms - until_ms) // 1_000))
-        writes.append(Write(line.dues(lane, part), [Row(item.key, _values(item)) for item in group], ttl_seconds))
+        rows_of_it = [Row(item.key, _values(item)) for item in group]
+        writes.append(Write(line.dues(lane, part), rows_of_it, _ttl_seconds(until_ms, now_ms)))
     outcomes = await write_through(line.store, [*(row.write for row in entries.values()), *writes])
     failed = {}
     for (name, row), outcome in zip(entries.items(), outcomes, strict=False):
@@ -195,13 +198,35 @@ def _judge(
         mark_ms = shard.get("mark")
         if not isinstance(mark_ms, int) or shard.get("deleted") or not sequence or sequence.get("deleted"):
             raise QueueGone("the timeline, or this shard of it, is gone")
+        if not sequence.get("sealed") and putting.time_ms > mark_ms:
+            putting.outcome = DueId(putting.lane, number_of(putting.key))
+            continue
+        putting.copies.append((putting.lane, putting.key))
         if sequence.get("sealed"):
             sealed = True
-        elif putting.time_ms > mark_ms:
-            putting.outcome = DueId(putting.lane, number_of(putting.key))
         else:
             putting.floor_ms = mark_ms + lead_ms
     return sealed
+
+
+async def _void_copies(line: Line, puttings: Sequence[Putting]) -> None:
+    """Of messages that are confirmed elsewhere, so that whoever comes to a copy need not give it. If it does, or has
+    done so already, a message comes twice: no more than that depends on it."""
+    copies = [(item, place) for item in puttings if isinstance(item.outcome, MessageId) for place in item.copies]
+    if not copies:
+        return
+    now_ms = line.clock.now().wall_ms
+    writes = []
+    for putting, (lane, key) in copies:
+        part = line.part_of(time_of(key))
+        # Whole, and for as long as the row itself.
+        row = Row(key, {**_values(putting), "body": b"", "void": 1})
+        writes.append(Write(line.dues(lane, part), [row], _ttl_seconds(until(line, part), now_ms)))
+    await line.store.write(writes)
+
+
+def _ttl_seconds(until_ms: int | None, now_ms: int) -> int | None:
+    return None if until_ms is None else max(1, -((now_ms - until_ms) // 1_000))
 
 
 def _row(found: Slice) -> Values:

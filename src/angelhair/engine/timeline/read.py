@@ -17,7 +17,7 @@ from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.parts import after, bound, time_of
 from angelhair.engine.timeline.window import Held
 
-KEYS_ONLY = ("due",)
+KEYS_ONLY = ("due", "void")
 
 
 class Stretch(NamedTuple):
@@ -104,6 +104,8 @@ def portion(line: Line, lane: int) -> int:
 def _add(line: Line, held: Held, found: Rows) -> None:
     size = 0
     for key, values in found.rows:
+        if values.get("void"):
+            continue
         body = values.get("body")
         size += len(body) if isinstance(body, bytes) else 0
         entry = held.add(str(key), values)

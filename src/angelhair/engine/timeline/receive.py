@@ -61,8 +61,8 @@ def _exhausted(line: Line, entry: Entry) -> bool:
 
 def _delivery(line: Line, held: Held, entry: Entry, now: Moment, hide_ms: int) -> Delivery:
     entry.delivery += 1
-    entry.given, entry.given_ms = True, now.monotonic_ms
-    entry.first_given_at_ms = entry.first_given_at_ms or now.wall_ms
+    if not entry.given:
+        entry.given, entry.first_given_ms, entry.first_given_at_ms = True, now.monotonic_ms, now.wall_ms
     held.hide(entry, now.monotonic_ms + hide_ms)
     place = id_of(held, entry)
     receipt = receipts.Receipt(held.lane, place.number, entry.delivery, held.fence)
@@ -76,7 +76,7 @@ def _delivery(line: Line, held: Held, entry: Entry, now: Moment, hide_ms: int) -
         attributes if isinstance(attributes, str) else None,
         entry.delivery,
         enqueued_at if isinstance(enqueued_at, int) else 0,
-        entry.first_given_at_ms,
+        entry.first_given_at_ms or now.wall_ms,
         now.wall_ms + hide_ms,
         origin if isinstance(origin, str) else None,
         due_ms=due if isinstance(due, int) else None,

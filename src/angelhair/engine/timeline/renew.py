@@ -48,6 +48,8 @@ async def renew(line: Line, lane: int) -> bool:
 
 def _old(values: Values, old_ms: int) -> bool:
     renewed = values.get("renewed")
+    if values.get("void"):
+        return False
     return not isinstance(renewed, int) or renewed <= old_ms
 
 

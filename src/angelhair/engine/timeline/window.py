@@ -20,7 +20,8 @@ class Entry:
     given: bool = False
     hidden_until_ms: int = 0
     """On our own clock."""
-    given_ms: int = 0
+    first_given_ms: int = 0
+    """On our own clock."""
     first_given_at_ms: int | None = None
     settled: bool = False
     acked: int | None = None

@@ -43,7 +43,7 @@ async def make_way(line: Line) -> None:
             if not entry.given or (held.room and entry.hidden_until_ms > now.monotonic_ms):
                 # It has not had its chance, or there is room to wait for it.
                 break
-            if now.monotonic_ms - entry.given_ms < line.settings.lock_ms:
+            if now.monotonic_ms - entry.first_given_ms < line.settings.lock_ms:
                 break
             wait_ms = max(0, entry.hidden_until_ms - now.monotonic_ms)
             items.append((held, entry, wall_ms + wait_ms, entry.delivery))
