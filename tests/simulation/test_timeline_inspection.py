@@ -106,6 +106,15 @@ def test_w6_what_is_due_later_again_or_dead_may_be_passed() -> None:
     assert [passed.body for passed in bench.history.passed] == ["m3"], "the other one is behind the checkpoint"
 
 
+def test_r8_a_copy_that_is_void_is_nobodys_safety_and_may_be_passed() -> None:
+    bench = taken()
+    bench.write(70, b"m1", lane=1)
+    bench.cluster.write(places.dues(INCARNATION, 1, 0), [Row(key(70), {"body": b"", "void": 1})], 2, 0, None)
+    bench.cluster.write(places.dues(INCARNATION, LANE, 0), [Row(key(20), {"body": b"", "void": 1})], 2, 0, None)
+    bench.change(HELD, last=key(50))
+    assert [passed.body for passed in bench.history.passed] == ["m1"]
+
+
 def test_w5_the_window_is_counted_beyond_the_checkpoint_and_under_one_fence() -> None:
     bench = taken()
     with bounds_in_force({"TIMELINE_WINDOW": 2}):

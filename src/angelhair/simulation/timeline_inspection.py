@@ -55,8 +55,12 @@ class ShardWitness:
         incarnation, lane, _ = partition.key.split(".", 2)
         shard = (incarnation[:NAMED], int(lane))
         for row in rows:
-            body = _text(row.values.get("body"))
             key = str(row.key)
+            if row.values.get("void"):
+                known = self._rows.setdefault(shard, {}).pop(key, ("", 0))
+                self._copies.get(known[0], set()).discard((shard, key))
+                continue
+            body = _text(row.values.get("body"))
             self._rows.setdefault(shard, {})[key] = (body, _number(row.values.get("deliveries")))
             self._copies.setdefault(body, set()).add((shard, key))
 
