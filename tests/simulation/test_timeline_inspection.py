@@ -74,6 +74,15 @@ def test_w5_a_lock_that_lapsed_is_told_from_one_that_was_given_back_or_kept() ->
     assert [(one.fence, one.lapsed) for one in bench.history.taken] == [(1, False), (2, False), (3, True)]
 
 
+def test_w5_a_lock_that_is_taken_before_it_has_lapsed_is_a_fault() -> None:
+    for waited_us, faults in ((10_000_000, 0), (9_000_000, 1)):
+        bench = Bench()
+        bench.change(holder="h", consumer="c", fence=1, mark=100, duration=10_000)
+        bench.cluster.scheduler.leap(waited_us)
+        bench.change(HELD, holder="i", consumer="d", fence=2)
+        assert len(bench.history.shard_faults) == faults
+
+
 @pytest.mark.parametrize(
     ("expect", "values", "fault"),
     [

@@ -18,6 +18,9 @@ NAMED = 16
 """So much of an incarnation does a receipt name."""
 OWNER, FENCE = slice(1, 9), slice(33, 41)
 """Where a receipt names the queue, and the fence under which it was given."""
+MILLISECOND_US = 1_000
+DRIFT = 1_000
+"""Monotonic clocks are wrong by less than one part in so many."""
 Place = tuple[Shard, str]
 """Of a row among what is due: its shard and its key."""
 
@@ -41,6 +44,8 @@ class ShardWitness:
         self._dead: set[str] = set()
         """Bodies that are in a queue of dead letters."""
         self._last: dict[Shard, str] = {}
+        self._changed_us: dict[Shard, int] = {}
+        """When the row of a shard was last changed."""
         self._given: dict[tuple[Shard, int], set[str]] = {}
         cluster.change_listener = self._see_change
         cluster.write_listener = self._see_write
@@ -77,6 +82,7 @@ class ShardWitness:
             before: Values = {} if found is None else found.record.values
             if row.values is not None:
                 self._judge(shard, before, row)
+                self._changed_us[shard] = self._cluster.scheduler.now_us
 
     def _judge(self, shard: Shard, before: Values, row: RowChange) -> None:
         assert row.values is not None
@@ -94,6 +100,11 @@ class ShardWitness:
         if fence <= _number(before.get("fence")):
             self._fault(shard, f"taken without a new fence, {fence}")
         lapsed = bool(before.get("holder")) and before.get("consumer") != after.get("consumer")
+        if lapsed:
+            rested_us = self._cluster.scheduler.now_us - self._changed_us.get(shard, 0)
+            wanted_us = _number(before.get("duration")) * MILLISECOND_US
+            if rested_us < wanted_us - wanted_us // DRIFT - MILLISECOND_US:
+                self._fault(shard, f"fence {fence} taken {rested_us} us after its last touch, not {wanted_us}")
         self._history.taken.append(Taken(shard, fence, self._cluster.scheduler.now_us, lapsed))
 
     def _checkpoint(self, shard: Shard, before: Values, after: Values, row: RowChange) -> None:
