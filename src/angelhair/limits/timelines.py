@@ -26,7 +26,7 @@ TIMELINE_INDEX_ROWS = 256
 TIMELINE_INDEX_KNOWN = 4_096
 """Rows of a shard's index that a server remembers to have written: two for each part that messages are put to."""
 
-TIMELINE_RAISE_MS = 250
+TIMELINE_RAISE_MS = 500
 """How long a consumer waits with raising the mark again for few messages; a lone one after a pause does not wait."""
 
 TIMELINE_RAISE_ROWS = 64

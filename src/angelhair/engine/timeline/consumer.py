@@ -73,8 +73,8 @@ async def _touch(line: Line, session: Session) -> None:
     session.beat += 1
     await must_write(line.store, [_beat(line, session)])
     # What is ours is touched first: nothing that follows may make us late.
-    # The mark goes along, as that costs nothing more.
-    helds = line.held_by(session)
+    # The mark goes along, as that costs nothing more. Where it was raised a moment ago, that was a touch.
+    helds = [held for held in line.held_by(session) if not held.fresh(begun)]
     kept = await lock.keep(line, helds, await line.time_ms() + line.lead_ms)
     lanes = line.lanes
     spans = [Span(places.consumers(line.incarnation), limit=limits.TIMELINE_CONSUMERS)]

@@ -73,8 +73,9 @@ class Held:
     def believed_until_ms(self) -> int:
         return self.confirmed_ms + self.duration_ms - self.duration_ms // limits.TIMELINE_TOUCHES
 
-    def touch_due(self, now: Moment) -> bool:
-        return now.monotonic_ms - self.confirmed_ms >= self.duration_ms // limits.TIMELINE_TOUCHES
+    def fresh(self, now: Moment) -> bool:
+        """Whether it was touched so lately that the next time will do."""
+        return now.monotonic_ms - self.confirmed_ms < self.duration_ms // (2 * limits.TIMELINE_TOUCHES)
 
     @property
     def room(self) -> int:
