@@ -51,6 +51,8 @@ def _ack_aside(line: Line, place: tuple[int, str]) -> AckOutcome:
     entry = None if held is None else held.window.get(place[1])
     if held is None or entry is None:
         line.sessions.finish(place)
+        if held is None:
+            return StaleReceipt("the message was set aside to a shard of another server: it is delivered again")
     elif entry.given:
         return StaleReceipt("the message was delivered again since")
     else:
