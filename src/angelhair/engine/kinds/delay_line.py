@@ -191,7 +191,7 @@ class DelayLine:
             return await self._hand_over(queue, line)
         pause_ms = min(self._patience_ms(), due_in_ms or self._patience_ms())
         if pause_ms >= line.settings.lock_ms:
-            await self._timeline.leave_own(line)
+            await self._timeline.leave_all(line)
         if await self._timeline.step(line) <= limits.STEP_SOON_MS:
             # There is more to be dropped.
             return limits.STEP_SOON_MS

@@ -176,13 +176,6 @@ class Timeline(Verbs):
             with suppress(QueueGone):
                 await consumer.leave(line, session)
 
-    async def leave_own(self, queue: Queue) -> None:
-        """As `leave_consumer`, for the server itself, if it has asked before."""
-        line = self.line(queue)
-        session = line.sessions.by_name.get(self._own)
-        if session is not None:
-            await consumer.leave(line, session)
-
     async def checkpoint(self, queue: Queue) -> None:
         """Makes durable what was acked here."""
         line = self.line(queue)
