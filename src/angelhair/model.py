@@ -242,7 +242,8 @@ class QueueSettings:
     @property
     def fixed(self) -> tuple[str, ...]:
         """What of this queue cannot change while it lives."""
-        more = {FIFO: self.FIXED_OF_FIFO, TIMELINE: self.FIXED_OF_TIMELINE}
+        endless = ("expire_after_ms",) if self.expire_after_ms is None else ()  # its rows would never go
+        more = {FIFO: self.FIXED_OF_FIFO, TIMELINE: (*self.FIXED_OF_TIMELINE, *endless)}
         return (*self.FIXED, *more.get(self.kind, ()))
 
     def changed(self, changes: Mapping[str, Any]) -> QueueSettings:

@@ -178,6 +178,10 @@ class Memory:
             kept = self._kept[queue.incarnation] = make()
         return kept
 
+    def with_kept(self) -> list[Queue]:
+        """Queues of which something is remembered as a whole."""
+        return [found.queue for found in self._queues.values() if found.queue.incarnation in self._kept]
+
     async def known_lane(self, queue: Queue, number: int) -> Lane:
         """As the catalog has it: another server may have made it a moment ago (R4)."""
         if isinstance(number, int) and number not in queue.lanes:

@@ -1,5 +1,7 @@
 """How timelines work: windows, locks, the index of time, and what is set aside."""
 
+# --- timelines ----------------------------------------------------------------------------------------------------
+
 TIMELINE_WINDOW = 512
 """Messages of a shard that are given or acked beyond its checkpoint: the most that is processed again when its holder
 dies."""
