@@ -19,9 +19,10 @@ from angelhair.simulation.world import World
 
 QUEUE, DEAD = "work", "dead"
 LOAD_LIMIT_MS = 30 * 60_000
-DRAIN_PATIENCE_MS = 20 * 60_000
+DRAIN_PATIENCE_MS = 5 * 60_000
+DRAIN_DELAYS = 10
 """Virtual time without an ack after which what is due will not come: longer than any clock is wrong by that is
-believed, any producer delay, lock and time-out together."""
+believed, any lock and time-out together; and so many times the producer delay, which grows from try to try."""
 DRAIN_ROUNDS = 60
 """How often it may be that nothing is left that is due, and something that will be."""
 SLICE_MS = 2_000
@@ -139,7 +140,8 @@ def _work_off(world: World, outcome: TimelineOutcome) -> None:
     """Until nothing is missing that is due, or for a while nothing was done."""
     history = outcome.history
     done, done_ms = -1, world.now_ms
-    while world.now_ms - done_ms < DRAIN_PATIENCE_MS:
+    patience_ms = DRAIN_PATIENCE_MS + DRAIN_DELAYS * outcome.settings.producer_delay_ms
+    while world.now_ms - done_ms < patience_ms:
         world.run_for_ms(SLICE_MS)
         settled = sum(count > 0 for count in history.settling.values())
         if settled > done:
