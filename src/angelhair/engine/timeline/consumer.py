@@ -229,9 +229,12 @@ def _wanted(
     poorest = min(others, default=share)
     surely = len(rows) // max(1, len(alive))
     mine, most = holding[session.consumer], alive[session.consumer]
+    now = line.clock.now()
     free = [
         lane for lane, row in rows.items()
-        if line.held(lane) is None and lock.takeable(session, asked, row, watched[lane])
+        # What another consumer of this server held and does not believe in any more is nobody's here.
+        if ((held := line.held(lane)) is None or not held.believed(now))
+        and lock.takeable(session, asked, row, watched[lane])
     ]
     # Who comes first to the same list takes what others would: each begins elsewhere.
     start = zlib.crc32(session.holder.encode()) % max(1, len(free))

@@ -73,6 +73,9 @@ async def take(line: Line, session: Session, rows: dict[int, Values]) -> list[He
             lane, session.holder, session.consumer, fence, beat, sure_ms, mark_ms, last, line.settings.lock_ms,
             now.monotonic_ms, last, last,
         )
+        before = line.held(lane)
+        if before is not None:
+            lose(line, before)
         line.view(lane).held = held
         taken.append(held)
     return taken
