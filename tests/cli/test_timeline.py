@@ -1,4 +1,4 @@
-"""`angelhair timeline`: the command as a process, against a real server on SQLite."""
+"""W7: `angelhair timeline`: the command as a process, against a real server on SQLite."""
 
 from __future__ import annotations
 
