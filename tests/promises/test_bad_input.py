@@ -134,7 +134,7 @@ BAD_SETTINGS: list[tuple[str, Any]] = [
     *(("max_deliveries", value) for value in [0, -1, 10**9, True, "x", 1.5]),
     *(("dead_letter_queue", value) for value in ["", "a b", 7]),
     *(("archive", value) for value in [1, "yes", None]),
-    *(("kind", value) for value in ["", "timeline", None, 7]),
+    *(("kind", value) for value in ["", "weekly", None, 7]),
 ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from angelhair import limits
 from tests.queues import Session, open_session, run_in_session, world
 
 __all__ = ["world"]
@@ -20,3 +21,9 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return run_in_session(pyfuncitem)
+
+
+@pytest.fixture
+def delays_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Attacks on messages that wait in buckets for hours: those of runs do, and those of servers before the line."""
+    monkeypatch.setattr(limits, "DELAY_LINE_MS", limits.DURATION_MAXIMUM_MS)

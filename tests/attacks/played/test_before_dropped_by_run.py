@@ -16,6 +16,8 @@ from tests.queues import DAY, HOUR, MINUTE, SECOND, World
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": HOUR, "dedup_window_ms": 6 * HOUR}
 
+pytestmark = pytest.mark.usefixtures("delays_in_buckets")
+
 
 @pytest.mark.parametrize("tries", [1, 2])
 async def test_r10_before_is_dropped_by_the_ledger(world: World, tries: int) -> None:

@@ -27,6 +27,8 @@ from tests.queues import HOUR, MINUTE, SECOND, World
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": HOUR, "dedup_window_ms": 6 * HOUR}
 
+pytestmark = pytest.mark.usefixtures("delays_in_buckets")
+
 
 @pytest.mark.parametrize("fault", [NEVER_SENT, UNAVAILABLE])
 async def test_a1_commit_that_fails(world: World, fault: str) -> None:

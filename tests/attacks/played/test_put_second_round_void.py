@@ -15,6 +15,8 @@ from tests.queues import HOUR, MINUTE, SECOND, World
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": HOUR, "dedup_window_ms": 6 * MINUTE}
 
+pytestmark = pytest.mark.usefixtures("delays_in_buckets")
+
 
 @pytest.mark.parametrize("slept_ms", [SECOND, 7 * MINUTE])
 async def test_a1_second_round(world: World, slept_ms: int) -> None:

@@ -15,6 +15,8 @@ from tests.queues import HOUR, MINUTE, SECOND, World
 
 SETTINGS = {"bucket_size": 4, "repair_timeout_ms": 5 * SECOND, "history_ms": HOUR, "dedup_window_ms": 40 * MINUTE}
 
+pytestmark = pytest.mark.usefixtures("delays_in_buckets")
+
 
 @pytest.mark.parametrize("lands", [False, True])
 async def test_a1_token_comes_back(world: World, lands: bool) -> None:

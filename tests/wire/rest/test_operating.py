@@ -122,7 +122,7 @@ def test_buckets(make: Make) -> None:
     assert queue.call("GET", "/buckets").json() == {"lane": 0, "buckets": []}
     for _ in range(4):
         queue.put()
-    queue.put(params={"delay": 3600})
+    queue.put(params={"delay": 600})
     (first, _, _) = queue.receive(3)
     assert queue.ack(first["receipt"]).status_code == 204
     answer = queue.call("GET", "/buckets")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -190,18 +191,23 @@ def test_a_list_of_messages(make: Make) -> None:
     queue = make()
     answer = queue.call("PUT", "/messages", json=[
         {"body": "text", "content_type": "text/plain"}, {"body_base64": "/wA="}, {"body": ""}, {"body_base64": ""},
-        {"body": "later", "delay": 3600}, {"body": "much later", "due": "2099-12-31T23:59:59Z"},
+        {"body": "later", "delay": 600}, {"body": "much later", "due": "2099-12-31T23:59:59Z"},
         {"body": "past", "due": 17},
     ])
     assert answer.status_code == 201
-    assert answer.json() == {"messages": [{"id": f"0-{number}"} for number in range(7)], "queue": queue.name}
+    ids = [message["id"] for message in answer.json()["messages"]]
+    # What is due in years waits in the line, and has no number.
+    waiting = ids.pop(5)
+    assert ids == [f"0-{number}" for number in range(6)]
+    assert re.fullmatch(r"0-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", waiting)
+    assert answer.json() == {"messages": [{"id": each} for each in [*ids[:5], waiting, ids[5]]], "queue": queue.name}
     found = [
         (message["id"], message.get("body", message.get("body_base64")), message["content_type"])
         for message in queue.receive(10)
     ]
     assert found == [
         ("0-0", "text", "text/plain"), ("0-1", "/wA=", None), ("0-2", "", None), ("0-3", "", None),
-        ("0-6", "past", None),
+        ("0-5", "past", None),
     ]
     assert queue.show()["statistics"]["delayed"] == 2
 

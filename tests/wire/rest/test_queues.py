@@ -169,7 +169,7 @@ def test_a_name_says_whether_it_is_a_fifo_queue(client: httpx.Client, name: str)
 def test_what_a_fifo_queue_does_not_have_is_not_said_to_be_changeable(client: httpx.Client, name: str) -> None:
     path = f"/queues/{name}.fifo"
     said = client.put(path).json()
-    assert sorted(said["fixed"]) == ["archive", "bucket_size", "kind", "lanes", "priorities"]
+    assert sorted(said["fixed"]) == ["archive", "bucket_size", "granularity", "kind", "lanes", "priorities", "shards"]
     assert sorted(said["changeable"] + said["fixed"]) == sorted(DEFAULTS)
     for wrong, words in (("priorities", 2), "has none"), (("archive", True), "cannot be archived"):
         message = refused(client.patch(path, json=dict([wrong])), 400, "invalid_request", wrong[0])
