@@ -89,10 +89,9 @@ DUE = (
         "The checkpoint may pass a message of which nobody knows whether it is written again.",
         "R8",
         (
-            Patch("timeline.aside.set_aside", "if isinstance(outcome, MessageId):", "if True:"),
             Patch(
-                "timeline.aside.set_aside",
-                "line.sessions.set_aside((held.lane, entry.key), (outcome.lane, uuid_text(outcome.number)))", "pass",
+                "timeline.aside.set_aside", "if isinstance(outcome, MessageId):",
+                "if not isinstance(outcome, MessageId):\n            held.settle(entry, None)\n        else:",
             ),
         ),
         LOST,
