@@ -49,10 +49,10 @@ def _ack_aside(line: Line, place: tuple[int, str]) -> AckOutcome:
     """Where it lies now it is passed over, by this server; by others, if they come to it, it is given again."""
     held = line.held(place[0]) if place[0] in line.states else None
     entry = None if held is None else held.window.get(place[1])
-    if held is None or entry is None:
+    if held is None:
+        return StaleReceipt("the message was set aside to a shard of another server: it is delivered again")
+    if entry is None:
         line.sessions.finish(place)
-        if held is None:
-            return StaleReceipt("the message was set aside to a shard of another server: it is delivered again")
     elif entry.given:
         return StaleReceipt("the message was delivered again since")
     else:
