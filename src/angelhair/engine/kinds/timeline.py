@@ -29,7 +29,7 @@ from angelhair.engine.timeline.receive import receive
 from angelhair.engine.timeline.renew import renew
 from angelhair.engine.timeline.retire import drop_worked_off, is_drained
 from angelhair.engine.waiting import Waiting
-from angelhair.errors import InvalidReceipt, InvalidRequest, QueueNotFound, StaleReceipt, StoreError
+from angelhair.errors import InvalidReceipt, InvalidRequest, OutcomeUnknown, QueueNotFound, StaleReceipt, StoreError
 from angelhair.model import TIMELINE, NewMessage, Peeked, WantedChange, validate_timeline_message
 
 W = TypeVar("W")
@@ -81,9 +81,23 @@ class Timeline(Verbs):
                 # A bad message concerns nobody but itself.
                 outcomes[index] = error
         if puttings:
-            put_ones = await put(self.line(queue), list(puttings.values()))
+            put_ones = await self._put(queue, list(puttings.values()))
             outcomes.update(zip(puttings, put_ones, strict=True))
         return [outcomes[index] for index in range(len(messages))]
+
+    async def _put(self, queue: Queue, puttings: Sequence[Putting]) -> list[PutOutcome]:
+        memory = self.memory
+        try:
+            return await put(self.line(queue), puttings)
+        except QueueGone:
+            memory.distrust(queue.account, queue.name)
+            if any(putting.sent for putting in puttings):
+                try:
+                    await memory.find_queue(queue.account, queue.name, memory.clock.now())
+                except QueueNotFound as error:
+                    # There is no other queue to put it to, and before this one was deleted it may have been given.
+                    return [OutcomeUnknown(str(error)) if putting.sent else error for putting in puttings]
+            raise
 
     async def receive(self, queue: Queue, group: Sequence[Waiting]) -> None:
         line = self.line(queue)
