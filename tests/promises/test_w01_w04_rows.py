@@ -149,10 +149,13 @@ async def test_a_delay_is_a_due_time(world: World) -> None:
 async def test_what_no_ttl_can_express_is_refused_with_the_bound(world: World) -> None:
     server = world.server()
     await create(server)
-    near, far = [NewMessage(b"-", due_ms=START_MS + years * YEAR) for years in (19, 20)]
-    good, bad = await server.put_outcomes(NAME, [near, far])
+    near, late, far = [NewMessage(b"-", due_ms=START_MS + years * YEAR) for years in (5, 15, 20)]
+    good, *bad = await server.put_outcomes(NAME, [near, late, far])
     assert isinstance(good, DueId)
-    assert isinstance(bad, InvalidRequest) and bad.field == "due" and "20 years" in str(bad)
+    for refused in bad:
+        # Cassandra's own words for what lies behind 2038 would be that it is not available, for ever.
+        assert isinstance(refused, InvalidRequest) and refused.field == "due"
+        assert "20 years" in str(refused) and "2038" in str(refused)
 
 
 async def test_years_ahead_a_message_is_given_when_it_is_due(world: World) -> None:

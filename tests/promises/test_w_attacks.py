@@ -248,3 +248,41 @@ async def test_w8_a_shard_that_another_consumer_of_the_server_lost_is_taken_on(w
     assert await receive(server, consumer="b") == []
     world.wait(LOCK)
     assert bodies(await receive(server, consumer="b")) == [b"-"]
+
+
+async def test_an_ack_that_is_refused_for_what_was_set_aside_changes_nothing(world: World) -> None:
+    """Found by the simulator: told that it was in vain, and passed over all the same."""
+    server = world.server()
+    await create(server, lanes=1, visibility_timeout_ms=5 * SECOND)
+    await put(server, b"-", in_ms=DELAY)
+    world.wait(DELAY)
+    (delivery,) = await receive(server, consumer="a")
+    # Silent for too long: what it has is set aside, and its shard given back.
+    await pass_time(server, LOCK + SECOND)
+    (outcome,) = await ack(server, delivery)
+    assert isinstance(outcome, StaleReceipt)
+    assert isinstance(await server.extend(NAME, delivery, SECOND), StaleReceipt)
+    found: list[bytes] = []
+    for _ in range(30):
+        world.wait(SECOND)
+        found += await take(server, consumer="a")
+    assert found == [b"-"]
+
+
+async def test_an_earlier_delivery_does_not_ack_what_a_later_one_set_aside(world: World) -> None:
+    server = world.server()
+    await create(server, lanes=1, visibility_timeout_ms=SECOND)
+    await put(server, b"-", in_ms=DELAY)
+    world.wait(DELAY)
+    (first,) = await receive(server)
+    world.wait(SECOND)
+    (second,) = await receive(server)
+    assert await server.extend(NAME, second, MINUTE) is None
+    (outcome,) = await ack(server, first)
+    assert isinstance(outcome, StaleReceipt)
+    found: list[bytes] = []
+    for _ in range(90):
+        world.wait(SECOND)
+        await server.step(NAME)
+        found += await take(server)
+    assert found == [b"-"]

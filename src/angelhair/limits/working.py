@@ -8,6 +8,10 @@ INTEGER_LIMIT = 9_223_372_036_854_775_808
 TTL_MAXIMUM_SECONDS = 20 * 365 * 86_400
 """How long a store may be asked to keep a row: Cassandra's bound. What lives longer is dropped by the engine (R9)."""
 
+TTL_LATEST_MS = 2_147_483_646_000
+"""2038-01-19: the last moment at which Cassandra lets a row expire, as long as it writes files that its version 4 can
+read, which is what version 5 does unless it is told otherwise."""
+
 CHANGE_ROWS = 500
 """Rows in one conditional write. On Cassandra 500 cost four times one row, and beyond that the gain flattens."""
 

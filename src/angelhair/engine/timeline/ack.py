@@ -46,11 +46,12 @@ def _ack(line: Line, receipt: Receipt, in_flight: bool, now: Moment) -> AckOutco
 
 
 def _ack_aside(line: Line, place: tuple[int, str]) -> AckOutcome:
-    """Where it lies now it is passed over, by this server; by others, if they come to it, it is given again."""
+    """Where it lies now it is passed over, if this server comes to it. Does another hold that shard, nothing is changed
+    and that is said: who is refused must not find that it counted."""
     held = line.held(place[0]) if place[0] in line.states else None
     entry = None if held is None else held.window.get(place[1])
-    if held is None:
-        return StaleReceipt("the message was set aside to a shard of another server: it is delivered again")
+    if held is None or not held.believed(line.clock.now()):
+        return StaleReceipt("the message was set aside to a shard that is not held here: it is delivered again")
     if entry is None:
         line.sessions.finish(place)
     elif entry.given:
@@ -78,7 +79,9 @@ def find(line: Line, receipt: Receipt, now: Moment) -> tuple[Held, Entry | None]
         # Unless it is here again: its shard was lost before the checkpoint had passed it.
         here = held.window.get(key) if held is not None and held.fence == receipt.fence else None
         if here is None or here.settled:
-            raise SetAside(moved)
+            if (moved.fence, moved.delivery) != (receipt.fence, receipt.delivery):
+                raise StaleReceipt("the message was delivered again since, and set aside")
+            raise SetAside(moved.place)
     if held is None or held.fence != receipt.fence or not held.believed(now):
         raise StaleReceipt("the lock of the message's shard was lost since: it is delivered again")
     entry = held.window.get(key)

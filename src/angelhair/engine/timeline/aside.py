@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from angelhair.engine.store import Values
-from angelhair.engine.timeline.lane import Line
+from angelhair.engine.timeline.lane import Aside, Line
 from angelhair.engine.timeline.parts import time_of
 from angelhair.engine.timeline.put import Putting, put
 from angelhair.engine.timeline.window import Entry, Held
@@ -35,7 +35,7 @@ async def set_aside(line: Line, items: Sequence[tuple[Held, Entry, int, int]]) -
                 # Acked while it was being written.
                 line.sessions.finish(place)
                 continue
-            line.sessions.set_aside((held.lane, entry.key), place)
+            line.sessions.set_aside((held.lane, entry.key), Aside(place, held.fence, entry.delivery))
             held.settle(entry, None)
     return arrived
 

@@ -63,7 +63,9 @@ def _extend_aside(line: Line, place: tuple[int, str], wanted: WantedChange, now:
     until_ms = now.monotonic_ms + (wanted.visibility_ms or 0)
     held = line.held(place[0]) if place[0] in line.states else None
     entry = None if held is None else held.window.get(place[1])
-    if held is None or entry is None:
+    if held is None or not held.believed(now):
+        return StaleReceipt("the message was set aside to a shard that is not held here: it is delivered again")
+    if entry is None:
         line.sessions.extend(place, until_ms)
     elif entry.given or entry.settled:
         return StaleReceipt("the message was delivered again since")

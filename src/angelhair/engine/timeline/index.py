@@ -29,6 +29,11 @@ def longest_ms(line: Line) -> int:
     return limits.TTL_MAXIMUM_SECONDS * 1_000 - 2 * _span_unit(line)
 
 
+def latest_ms(line: Line) -> int:
+    """Until when they can be kept, however soon they are put."""
+    return limits.TTL_LATEST_MS - 2 * _span_unit(line)
+
+
 def needed(line: Line, lane: int, part: int, until_ms: int | None, now_ms: int) -> list[Needed]:
     """What is not known to be there for messages of this part that live until then."""
     span = part // limits.TIMELINE_SPAN_PARTS

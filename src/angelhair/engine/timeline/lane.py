@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Clock, Moment
@@ -69,6 +70,14 @@ class Session:
     touching: bool = False
 
 
+class Aside(NamedTuple):
+    """Where a message lies that was set aside, and the delivery that it was set aside from."""
+
+    place: tuple[int, str]
+    fence: int
+    delivery: int
+
+
 @dataclass(slots=True)
 class Sessions:
     by_name: dict[str, Session] = field(default_factory=dict)
@@ -76,8 +85,8 @@ class Sessions:
     """By name, of all consumers: holder and beat as last seen, and since when on our own clock."""
     seconds: OrderedDict[int, int] = field(default_factory=OrderedDict)
     """By second: how many messages this server put there."""
-    aside: OrderedDict[tuple[int, str], tuple[int, str]] = field(default_factory=OrderedDict)
-    """Where messages that were set aside lie now, by where they lay when they were given."""
+    aside: OrderedDict[tuple[int, str], Aside] = field(default_factory=OrderedDict)
+    """Messages that were set aside, by where they lay when they were given."""
     done: OrderedDict[tuple[int, str], None] = field(default_factory=OrderedDict)
     """Messages set aside that were acked since."""
     extended: OrderedDict[tuple[int, str], int] = field(default_factory=OrderedDict)
@@ -95,12 +104,12 @@ class Sessions:
             self.seconds.popitem(last=False)
         return before
 
-    def set_aside(self, was: tuple[int, str], now_at: tuple[int, str]) -> None:
+    def set_aside(self, was: tuple[int, str], aside: Aside) -> None:
         self.aside_count += 1
         earlier = self.aside.pop(was, None)
         if earlier is not None:
-            self.finish(earlier)
-        self.aside[was] = now_at
+            self.finish(earlier.place)
+        self.aside[was] = aside
         if len(self.aside) > limits.TIMELINE_ASIDE:
             self.aside.popitem(last=False)
 

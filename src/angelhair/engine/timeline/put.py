@@ -119,7 +119,9 @@ def _delay_ms(line: Line, message: NewMessage) -> int:
 
 def _too_long(line: Line, part: int, now_ms: int) -> bool:
     until_ms = until(line, part)
-    return until_ms is not None and until_ms - now_ms > index.longest_ms(line)
+    if until_ms is None:
+        return False
+    return until_ms - now_ms > index.longest_ms(line) or until_ms > index.latest_ms(line)
 
 
 def _too_far(line: Line) -> InvalidRequest:
@@ -127,8 +129,8 @@ def _too_far(line: Line) -> InvalidRequest:
     days = (index.longest_ms(line) - expire_ms) // 86_400_000
     return InvalidRequest(
         "due",
-        f"rows that expire can be kept for 20 years at most, and these for {expire_ms // 86_400_000} days after they "
-        f"are due: here a message can be due {days} days ahead",
+        f"rows that expire can be kept for 20 years at most and until January 2038, and these for "
+        f"{expire_ms // 86_400_000} days after they are due: here a message can be due {days} days ahead, if that is sooner",
     )
 
 
