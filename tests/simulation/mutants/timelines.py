@@ -85,30 +85,6 @@ DUE = (
         kind=TIMELINE,
     ),
     Mutant(
-        "timeline message settled before it is set aside",
-        "The checkpoint may pass a message of which nobody knows whether it is written again.",
-        "R8",
-        (
-            Patch(
-                "timeline.aside.set_aside", "if isinstance(outcome, MessageId):",
-                "if not isinstance(outcome, MessageId):\n            held.settle(entry, None)\n        else:",
-            ),
-        ),
-        LOST,
-        kind=TIMELINE,
-    ),
-    Mutant(
-        "timeline dead letter settled whatever became of it",
-        "A message that used up its deliveries is passed though its put to the dead letters failed.",
-        "R7, W6",
-        (
-            Patch("kinds.timeline_moves.move_exhausted", "if isinstance(outcome, MessageId):", "if True:"),
-            Patch("kinds.timeline_moves.move_exhausted", "outcomes = []", "outcomes = [None] * len(items)"),
-        ),
-        LOST,
-        kind=TIMELINE,
-    ),
-    Mutant(
         "timeline window without bounds",
         "A holder reads and gives on however far the checkpoint is behind.",
         "W5",
@@ -146,19 +122,6 @@ DUE = (
         "W1",
         (Patch("timeline.renew.renew", "if expire_ms is None:", "if True:"),),
         LOST,
-        kind=TIMELINE,
-    ),
-    Mutant(
-        "timeline by a wrong clock",
-        "A server whose clock is wrong by a year raises marks and writes rows by it.",
-        "R5",
-        (
-            Patch(
-                "timeline.lane.Line.time_ms", "now.wall_ms if self.trusts_clock(now) else await self.store.time_ms()",
-                "now.wall_ms",
-            ),
-        ),
-        (*LOST, "due_times"),
         kind=TIMELINE,
     ),
     Mutant(
