@@ -130,7 +130,7 @@ def _too_far(line: Line) -> InvalidRequest:
     return InvalidRequest(
         "due",
         f"rows that expire can be kept for 20 years at most, and until January 2038, and these for "
-        f"{expire_ms // 86_400_000} days after they are due: here a message can be due {days} days ahead, and before then",
+        f"{expire_ms // 86_400_000} days after they are due: here a message can be due {days} days ahead",
     )
 
 
