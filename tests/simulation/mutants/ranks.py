@@ -44,7 +44,12 @@ RANKS = (
         "ranks of new lanes not written down",
         "A lane that was made for a priority or for a flood is a plain one to everybody who reads the catalog.",
         "R11",
-        (Patch("catalog._settings_text", "if lane in queue.lanes", "if lane not in queue.lanes"),),
+        (
+            Patch(
+                "ranks.worth_keeping", "lane in lanes or (rank.priority and settings.priorities > 1)",
+                "lane not in lanes",
+            ),
+        ),
         ("turns",),
         kind=FAIR,
     ),
