@@ -111,7 +111,7 @@ def test_what_is_due_comes_in_order_and_what_is_not_stays(make: Make) -> None:
     assert UUID_ID.fullmatch(late)
     rest.put("in two seconds", params={"due": (now + timedelta(seconds=2)).isoformat()})
     rest.put("in one second", params={"due": str((now + timedelta(seconds=1)).timestamp())})
-    rest.put("in years", params={"due": "2040-01-01T00:00:00Z"})
+    rest.put("in years", params={"due": "2030-01-01T00:00:00Z"})
     rest.put("tomorrow", params={"delay": 86_400})
     found: list[dict[str, Any]] = []
     for _ in in_time():
