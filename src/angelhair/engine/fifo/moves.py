@@ -113,8 +113,13 @@ async def go_on(lane: Lane, moving: Sequence[Source], find: FindLane) -> int:
     by_log: dict[Target, list[Source]] = {}
     for source in moving:
         place = _place(lane, source)
-        if place is not None:
-            by_log.setdefault(place._replace(number=0, before=""), []).append(source)
+        if place is None:
+            continue
+        if source[1] not in rows:
+            # Purged and dropped before it was marked, by a server that slept: there is nothing to move.
+            await _settle(lane, [source], place.label)
+            continue
+        by_log.setdefault(place._replace(number=0, before=""), []).append(source)
     arrived = 0
     for log, sources in by_log.items():
         arrived += await _into(lane, log, sources, rows, find)
