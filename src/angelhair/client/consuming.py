@@ -177,16 +177,7 @@ class Consuming:
             raise error
 
     def _tell(self, message: Message, error: Exception) -> Seconds:
-        """Says what went wrong, and in how many seconds the message shall come again."""
-        delay: Seconds | None = None
-        if self._on_error is None:
-            _log.warning("message %s of %s: %s", message.id, message.queue, type(error).__name__, exc_info=error)
-        else:
-            try:
-                delay = self._on_error(message, error)
-            except Exception:  # noqa: BLE001 - one message's hook must not end the consumer
-                _log.exception("on_error failed for message %s of %s", message.id, message.queue)
-        return retry_delay(message, self._manner) if delay is None else delay
+        return tell(self._on_error, self._manner, message, error)
 
     # --- keeping ----------------------------------------------------------------------------------------------------
 
@@ -219,7 +210,20 @@ class Consuming:
             held.lost = error
 
 
-def retry_delay(message: Message, manner: Manner) -> Seconds:
+def tell(on_error: OnError | None, manner: Manner, message: Message, error: Exception) -> Seconds:
+    """Says what went wrong, and in how many seconds the message shall come again."""
+    delay: Seconds | None = None
+    if on_error is None:
+        _log.warning("message %s of %s: %s", message.id, message.queue, type(error).__name__, exc_info=error)
+    else:
+        try:
+            delay = on_error(message, error)
+        except Exception:  # noqa: BLE001 - one message's hook must not end whoever consumes
+            _log.exception("on_error failed for message %s of %s", message.id, message.queue)
+    return _retry_delay(message, manner) if delay is None else delay
+
+
+def _retry_delay(message: Message, manner: Manner) -> Seconds:
     """Longer with every delivery, and never quite the same: what failed together must not come back together."""
     doublings = min(message.deliveries - 1, 64)
     bound = min(limits.CONSUMER_DELAY_MOST_SECONDS, limits.CONSUMER_DELAY_FIRST_SECONDS * 2.0**doublings)

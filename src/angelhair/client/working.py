@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from angelhair import limits
-from angelhair.client.consuming import OnError, retry_delay
+from angelhair.client.consuming import OnError, tell
 from angelhair.client.locks import Locks
 from angelhair.client.plans import Plan
 from angelhair.client.retrying import Manner
@@ -277,15 +277,7 @@ class Working:
             self._start_some()
 
     def _tell(self, message: Message, error: Exception) -> Seconds:
-        delay: Seconds | None = None
-        if self._on_error is None:
-            _log.warning("message %s of %s: %s", message.id, message.queue, type(error).__name__, exc_info=error)
-        else:
-            try:
-                delay = self._on_error(message, error)
-            except Exception:  # noqa: BLE001 - one message's hook must not end the worker
-                _log.exception("on_error failed for message %s of %s", message.id, message.queue)
-        return retry_delay(message, self._manner) if delay is None else delay
+        return tell(self._on_error, self._manner, message, error)
 
     # --- settling ---------------------------------------------------------------------------------------------------
 
