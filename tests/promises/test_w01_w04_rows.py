@@ -31,9 +31,8 @@ async def test_w1_processing_deletes_nothing(world: World) -> None:
     assert len(await rows(world, incarnation, 0, (START_MS + DELAY) // MINUTE)) == 3
 
 
+@pytest.mark.ttl_by_test_clock
 async def test_w1_rows_expire_by_themselves(world: World) -> None:
-    if world.name == "cassandra":
-        pytest.skip("Cassandra times its TTLs by its own clock")
     server = world.server()
     incarnation = await create(server, lanes=1, expire_after_ms=HOUR)
     await put(server, b"a")

@@ -42,9 +42,8 @@ async def test_r9_an_empty_year_costs_a_bounded_number_of_reads(world: World, gr
     assert spent.reads <= 16, spent
 
 
+@pytest.mark.ttl_by_test_clock
 async def test_r9_the_index_lives_as_long_as_what_it_leads_to(world: World) -> None:
-    if world.name == "cassandra":
-        pytest.skip("Cassandra times its TTLs by its own clock")
     server = world.server()
     await create(server, lanes=1, expire_after_ms=2 * HOUR)
     # Into one part and one span, by and by: a later life must not be cut short by an earlier one.
@@ -83,9 +82,8 @@ async def test_r9_parts_go_whole_once_the_checkpoint_has_passed_them(world: Worl
     assert list(index.rows) == []
 
 
+@pytest.mark.ttl_by_test_clock
 async def test_a_row_that_nobody_worked_off_is_renewed_before_it_expires(world: World) -> None:
-    if world.name == "cassandra":
-        pytest.skip("Cassandra times its TTLs by its own clock")
     server = world.server(store=(counting := CountingStore(world.store)))
     await create(server, lanes=1, expire_after_ms=HOUR)
     await put(server, *[b"%d" % number for number in range(20)])
