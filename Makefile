@@ -23,9 +23,9 @@ COVER  := --cov --cov-report=
 ENGINE_COVERAGE_PERCENT := 95
 # Who has no Node can do without its one test; continuous integration cannot.
 NODE_SDK := $(if $(CI)$(shell command -v npm),.node-sdk/.ready)
-# What else the simulator plays; together they get as many seeds as bucketed queues do.
+# What else the simulator plays; the first three together get as many seeds as bucketed queues do, and timelines as each.
 OTHER_KINDS := fifo fair topics timeline
-SHARE := $(shell echo $$(( ($(SEEDS) + 3) / 4 )))
+SHARE := $(shell echo $$(( ($(SEEDS) + 2) / 3 )))
 # Only `make lock` uses it, in an environment of its own.
 PIP_TOOLS := pip-tools==7.6.2
 

@@ -33,7 +33,10 @@ def identity(places: Sequence[str]) -> str:
     """A hash of all code in the folders and files: a proof that was cut off goes on only if none of it has changed."""
     found = hashlib.sha256()
     for place in places:
-        for path in sorted([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py")):
+        paths = sorted([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
+        if not paths:
+            raise FileNotFoundError(f"a proof rests on {place}, and nothing is there")
+        for path in paths:
             found.update(f"{path.relative_to(ROOT)}\0".encode())
             found.update(hashlib.sha256(path.read_bytes()).digest())
     return found.hexdigest()

@@ -40,7 +40,7 @@ MUTANT_TESTS = ("tests/simulation", "-k", "mutant")
 ENGINE = tuple(
     f"src/angelhair/{each}"
     for each in (
-        "engine", "batching", "stores", "simulation", "limits", "clock.py", "errors.py", "identities.py", "model.py",
+        "engine", "batching", "stores", "simulation", "limits", "clock.py", "errors.py", "identities.py", "model",
     )
 )
 SERVED = (*ENGINE, "src/angelhair/server")

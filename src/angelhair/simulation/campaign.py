@@ -20,6 +20,8 @@ from angelhair.simulation.run import TOPICS, Judged, run_seed
 KINDS = (BUCKETED, FIFO, FAIR, TOPICS, TIMELINE)
 """Worlds that can be played, by what is in their queues."""
 
+AS_MANY_TOGETHER = (FIFO, FAIR, TOPICS)
+
 CHUNK = 4
 """Seeds that a worker takes at a time: few, so that the slow ones spread."""
 
@@ -54,8 +56,8 @@ class Campaign:
 
 
 def share(kind: str, seeds: int) -> int:
-    """Of so many: bucketed queues get them all, the other kinds as many together."""
-    return seeds if kind == BUCKETED else -(-seeds // (len(KINDS) - 1))
+    """Of so many: bucketed queues get them all; fifo queues, fair ones and topics as many together; others as each."""
+    return seeds if kind == BUCKETED else -(-seeds // len(AS_MANY_TOGETHER))
 
 
 def replay_line(seed: int, kind: str = BUCKETED) -> str:
