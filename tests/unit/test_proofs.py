@@ -1,4 +1,4 @@
-"""What `make prove` keeps of a run that was cut off counts only while the code is the same: it must look at all of it."""
+"""What `make prove` keeps of a run that was cut off counts only while the code is the same: all of it is looked at."""
 
 from __future__ import annotations
 
