@@ -29,6 +29,8 @@ from tests.wire.server import RunningServer, running_server
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LOCK = 2.0
+LONG_LOCK = 300.0
+"""For who counts how often each was handled: a lock that lapses on a busy machine gives messages again."""
 
 
 def eventually(holds: Callable[[], object]) -> None:
@@ -56,7 +58,8 @@ def bells(client: Client, request: pytest.FixtureRequest) -> Iterator[Timeline]:
     name = f"bells-{abs(hash(request.node.nodeid)) % 10**9}"
     client.create_queue(f"{name}-dead")
     client.create_queue(
-        name, kind="timeline", shards=2, producer_delay=0, lock=LOCK, max_deliveries=2, dead_letter_queue=f"{name}-dead"
+        name, kind="timeline", shards=2, producer_delay=0, lock=getattr(request, "param", LOCK), max_deliveries=2,
+        dead_letter_queue=f"{name}-dead",
     )
     yield client.timeline(name)
     client.delete_queue(name)
@@ -92,6 +95,7 @@ def put(timeline: Timeline, count: int, start: datetime = LONG_AGO) -> None:
     assert all(outcome.error is None for outcome in timeline.put_many(drafts))
 
 
+@pytest.mark.parametrize("bells", [LONG_LOCK], indirect=True)
 @pytest.mark.parametrize("colour", ["a function", "a coroutine function", "an object"])
 def test_every_message_is_handled_and_acked(bells: Timeline, colour: str) -> None:
     handled: list[str] = []
@@ -113,7 +117,7 @@ def test_every_message_is_handled_and_acked(bells: Timeline, colour: str) -> Non
         put(bells, 50, LONG_AGO + timedelta(seconds=100))
         eventually(lambda: worker.figures.processed == 150)
     assert sorted(Counter(handled).values()) == [1] * 50 + [2] * 50
-    assert {each.lock for each in bells.shards()} == {"free"}, "it said goodbye"
+    eventually(lambda: {each.lock for each in bells.shards()} == {"free"})
 
 
 def test_messages_know_when_they_were_due_and_come_no_sooner(bells: Timeline) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from angelhair import limits
+from angelhair.engine import places
 from angelhair.engine.schema import SHARDS
+from angelhair.engine.timeline import lock
 from angelhair.engine.timeline.parts import time_of
 from angelhair.errors import StaleReceipt
 from tests.faults import UNAVAILABLE
@@ -204,6 +206,27 @@ async def test_w8_a_consumer_that_says_goodbye_leaves_its_shards_at_once(world: 
     await first.engine.leave_consumer(world.account, NAME, "a")
     assert (await touch(second, "b")).fences == {0: 2, 1: 2}
     assert await receive(second, consumer="b") == []
+
+
+@pytest.mark.parametrize(("verb", "table"), [("change", "shards"), ("write", "consumers"), ("read", "consumers")])
+async def test_w8_a_goodbye_amid_a_touch_is_one(world: World, verb: str, table: str) -> None:
+    server, other = world.server(), world.server()
+    incarnation = await create(server, lanes=2)
+    await touch(server, "a")
+    await touch(server, "b")
+    world.wait(LOCK // 2)
+
+    async def say_goodbye() -> None:
+        await server.engine.leave_consumer(world.account, NAME, "a")
+        await server.engine.leave_consumer(world.account, NAME, "b")
+
+    places_by_table = {"shards": places.shard(incarnation, 0).table, "consumers": places.consumers(incarnation).table}
+    rule = server.store.next(verb, places_by_table[table], say_goodbye)
+    await server.step(NAME)
+    assert not rule.times, "it was under way"
+    await server.step(NAME)
+    assert [(await shard(world, incarnation, lane))["holder"] for lane in range(2)] == [lock.FREE] * 2
+    assert set((await touch(other, "c")).fences) == {0, 1}
 
 
 async def test_w8_a_consumer_that_is_not_heard_of_is_let_go(world: World) -> None:

@@ -57,6 +57,8 @@ async def touch(line: Line, session: Session, asked: bool = True) -> Share:
             await _touch(line, session, asked)
         finally:
             session.touching = False
+        if session.left and session.consumer not in line.sessions.by_name:
+            await leave(line, session)
     return share_of(line, session)
 
 
@@ -258,7 +260,9 @@ def _nobodys(line: Line, row: Values, watched_ms: int) -> bool:
 
 async def leave(line: Line, session: Session) -> None:
     """Says goodbye: checkpoints, gives all back, and counts no more."""
-    line.sessions.by_name.pop(session.consumer, None)
+    session.left = True
+    if line.sessions.by_name.get(session.consumer) is session:
+        del line.sessions.by_name[session.consumer]
     await lock.release(line, line.held_by(session))
     values: Values = {"holder": "", "beat": session.beat + 1}
     await must_write(line.store, [Write(places.consumers(line.incarnation), [Row(session.consumer, values)], 1)])

@@ -68,6 +68,8 @@ class Session:
     touched_ms: int | None = None
     beat: int = 0
     touching: bool = False
+    left: bool = False
+    """It said goodbye: what is under way in its name gives back what it takes."""
 
 
 class Aside(NamedTuple):
