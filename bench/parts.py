@@ -65,6 +65,8 @@ class Amounts:
     cluster_kills: int = 10
     celery: int = 10_000
     """Tasks."""
+    timelines: int = 100_000
+    """Messages, due over a minute."""
     flat: int = 1_000_000
     spark_kills: int = 24
     """In all; every stage has the same share."""
@@ -221,6 +223,25 @@ def celery(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             kept.failures.append(f"{marks.asked - marks.done} tasks were never done")
 
 
+def timelines(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Six workers for six shards of a timeline on Cassandra, one killed -9 and one stopped for longer than its lock."""
+    from bench import timelines as playing
+
+    if kept.figures.get("messages processed", 0) >= amounts.timelines:
+        return
+    progress(f"{amounts.timelines} messages")
+    with Portion(kept):
+        kept.figures["messages asked for"] = amounts.timelines
+        try:
+            report = playing.play(amounts.timelines)
+        except AssertionError as error:
+            # What was waited for did not come.
+            kept.failures.append(str(error))
+        else:
+            kept.figures.update(playing.figures(report))
+            kept.failures += report.complaints
+
+
 def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
     """Very many messages through one queue; the late ones must cost what the early ones did."""
     for name, opening in (("memory", in_memory), ("SQLite", in_sqlite)):
@@ -312,6 +333,7 @@ PARTS = {
     "power-loss": Part(power_loss, (*SERVED, "tests/unit/sqlite")),
     "cluster-kills": Part(cluster_kills, (*SERVED, "cluster", "tests/killed", "tests/cluster")),
     "celery": Part(celery, (*SERVED, "tests/aws/celery_app")),
+    "timelines": Part(timelines, (*SERVED, "src/angelhair/client", "cluster", "tests/killed")),
     "flat": Part(flat, (*SERVED, "tests/costs")),
     "signatures": Part(signatures, ("src/angelhair/server/auth", "src/angelhair/limits", "tests/wire/signing")),
     "spark-kills": Part(spark_kills, ("src", "cluster")),

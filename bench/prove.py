@@ -46,6 +46,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--power-losses", type=int, default=BARS.power_losses, metavar="N", help="states rebuilt")
     parser.add_argument("--cluster-kills", type=int, default=BARS.cluster_kills, metavar="N", help="at each level")
     parser.add_argument("--celery", type=int, default=BARS.celery, metavar="N", help="tasks")
+    parser.add_argument("--timelines", type=int, default=BARS.timelines, metavar="N", help="messages of a timeline")
     parser.add_argument("--flat", type=int, default=BARS.flat, metavar="N", help="messages that pass first")
     parser.add_argument("--mutations", type=int, default=BARS.mutations, metavar="N", help="of signed requests")
     parser.add_argument("--spark-kills", type=int, default=BARS.spark_kills, metavar="N", help="of drivers and tasks")

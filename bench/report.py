@@ -24,6 +24,7 @@ REACHED: dict[str, tuple[str, int]] = {
     "power-loss": ("states rebuilt", BARS.power_losses),
     "cluster-kills": ("servers under load, commitlog_sync batch: kills of all nodes", BARS.cluster_kills),
     "celery": ("tasks done", BARS.celery),
+    "timelines": ("messages processed", BARS.timelines),
     "flat": ("SQLite: messages passed", BARS.flat),
     "signatures": ("mutations", BARS.mutations),
     "spark-kills": ("kills", LEAST_SPARK_KILLS),

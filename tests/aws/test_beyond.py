@@ -323,9 +323,11 @@ def test_what_a_timeline_cannot_do_through_sqs_is_said(make: Make) -> None:
     with pytest.raises(ClientError) as caught:
         queue.send("x", MessageGroupId="g")
     assert "timeline" in text_of(caught)
-    with pytest.raises(ClientError) as caught:
-        queue.sqs.purge_queue(QueueUrl=queue.url)
-    assert "timeline" in text_of(caught)
+    for _ in range(2):
+        # The second time too: a purge that was refused is none that is in progress.
+        with pytest.raises(ClientError) as caught:
+            queue.sqs.purge_queue(QueueUrl=queue.url)
+        assert (code_of(caught), "timeline" in text_of(caught)) == ("InvalidParameterValue", True)
     wide = make(**{"Angelhair.Kind": "timeline", "Angelhair.Limits": "wide"})
     wide.send("x", DelaySeconds=365 * 86_400)
     with pytest.raises(ClientError) as caught:

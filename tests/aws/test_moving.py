@@ -73,6 +73,31 @@ def test_back_to_where_they_came_from(source: AwsQueue, dead: AwsQueue) -> None:
     assert left(dead) == 0
 
 
+def test_back_into_a_timeline(make: Make, server: RunningServer, dead: AwsQueue) -> None:
+    line = make(RedrivePolicy=policy(dead, 1), VisibilityTimeout=0, **{"Angelhair.Kind": "timeline"})
+    server.run(server.service.change_queue(ACCOUNT, line.name, {"producer_delay_ms": 0}))
+    bury(line, dead, 3)
+    line.set(VisibilityTimeout=600)
+    dead.sqs.start_message_move_task(SourceArn=dead.arn)
+    task = ended(dead)
+    assert (task["Status"], task["ApproximateNumberOfMessagesMoved"]) == ("COMPLETED", 3)
+    found: set[str] = set()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(found) < 3:
+        assert time.monotonic() < deadline
+        found |= set(line.bodies())
+    assert (found, left(dead)) == ({"0", "1", "2"}, 0)
+
+
+def test_from_a_timeline_nothing_can_be_moved_and_what_to_do_is_said(make: Make) -> None:
+    line = make(**{"Angelhair.Kind": "timeline"})
+    make(RedrivePolicy=policy(line, 1))
+    with pytest.raises(ClientError) as caught:
+        line.sqs.start_message_move_task(SourceArn=line.arn)
+    assert code_of(caught) == "InvalidParameterValue"
+    assert "Source queue is a timeline" in text_of(caught) and "receive them" in text_of(caught)
+
+
 def test_to_another_queue_at_a_rate_until_it_is_cancelled(
     make: Make, server: RunningServer, source: AwsQueue, dead: AwsQueue
 ) -> None:

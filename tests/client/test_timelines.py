@@ -153,6 +153,26 @@ def test_a_failing_message_is_tried_again_and_then_set_aside(client: Client, bel
     assert client.dead_letters(bells.name)[0].origin is not None
 
 
+def test_dead_letters_are_sent_back_and_handled(client: Client, bells: Timeline) -> None:
+    poisonous = True
+    handled: list[str] = []
+
+    def handle(message: Message) -> None:
+        if poisonous:
+            raise ValueError("I cannot")
+        handled.append(message.text)
+
+    bells.put("poison", due=LONG_AGO)
+    with running(bells.worker(handle, on_error=lambda message, error: 0.1)):
+        eventually(lambda: [dead.text for dead in client.dead_letters(bells.name)] == ["poison"])
+        poisonous = False
+        assert client.redrive(f"{bells.name}-dead") == 1
+        eventually(lambda: handled == ["poison"])
+    assert client.dead_letters(bells.name) == []
+    with pytest.raises(InvalidRequest, match="receive them, put them where they belong"):
+        client.redrive(bells.name, f"{bells.name}-dead")
+
+
 def test_slow_handlers_keep_the_lock_and_the_message(bells: Timeline) -> None:
     """W5: one that blocks the loop for longer than the lock holds."""
     handled: list[str] = []

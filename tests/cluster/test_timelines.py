@@ -44,6 +44,7 @@ def test_w05_w06_w09_twenty_thousand_messages_a_kill_and_a_stop(
     with Client(servers[0].url) as client:
         report = play_incidents(client, [server.url for server in servers], tmp_path, BAR)
     print(report)
+    assert report.complaints == []
     look_into_the_tables(world, report.queue, BAR.messages)
 
 

@@ -25,6 +25,7 @@ def test_w05_w06_w09_nothing_is_lost_when_one_is_killed_and_one_is_stopped(url: 
     with Client(url) as client:
         report = play_incidents(client, [url], tmp_path, BAR)
     print(report)
+    assert report.complaints == []
 
 
 def test_w08_shards_are_shared_and_taken_over(url: str, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Workers of a timeline as processes of their own, which are killed and stopped; and the account of what they did.
 
-Each worker appends a line to a file of its own for every message that it has handled, before the message is acked: what
-is handled twice is there twice. Run as a program, this file is one worker.
+Each worker appends a line to a file of its own for every message that it has handled, before the message is acked, with
+how late that was: what is handled twice is there twice. Run as a program, this file is one worker.
 """
 
 from __future__ import annotations
@@ -46,9 +46,20 @@ class Member:
     complaints: Path
 
     def handled(self) -> list[int]:
+        return [int(line.partition(b" ")[0]) for line in self._lines()]
+
+    def lags_ms(self) -> dict[int, int]:
+        """By message, by how much its first handling was late."""
+        lags: dict[int, int] = {}
+        for line in self._lines():
+            number, _, late_ms = line.partition(b" ")
+            lags.setdefault(int(number), int(late_ms))
+        return lags
+
+    def _lines(self) -> list[bytes]:
         # A line that a kill cut off was not said.
         whole, _, _ = self.book.read_bytes().rpartition(b"\n")
-        return [int(line) for line in whole.split()]
+        return whole.splitlines()
 
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -76,6 +87,14 @@ class Crew:
 
     def handled(self) -> Counter[int]:
         return Counter(number for member in self.members.values() for number in member.handled())
+
+    def lags_ms(self) -> list[int]:
+        """Of all messages, each when it was handled first, in order."""
+        first: dict[int, int] = {}
+        for member in self.members.values():
+            for number, late_ms in member.lags_ms().items():
+                first[number] = min(late_ms, first.get(number, late_ms))
+        return sorted(first.values())
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +135,9 @@ def main(url: str, queue: str, name: str, book: str) -> None:
     descriptor = os.open(book, os.O_WRONLY | os.O_APPEND)
 
     def handle(message: Message) -> None:
-        os.write(descriptor, b"%s\n" % message.body)
+        assert message.due is not None
+        late_ms = (datetime.now(UTC) - message.due) // timedelta(milliseconds=1)
+        os.write(descriptor, b"%s %d\n" % (message.body, late_ms))
 
     with Client(url) as client:
         client.timeline(queue).run(handle, consumer=name, concurrency=4)

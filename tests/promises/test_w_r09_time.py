@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from angelhair import limits
 from angelhair.engine import places
+from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.schema import CONSUMERS, DUES, SHARDS
 from angelhair.engine.store import Span
+from angelhair.engine.timeline.next_due import next_due_in_ms
 from angelhair.errors import OutcomeUnknown, StaleReceipt
 from angelhair.model import TIMELINE, Ask, NewMessage, WantedChange
 from angelhair.stores.counting import CountingStore
@@ -40,6 +43,47 @@ async def test_r9_an_empty_year_costs_a_bounded_number_of_reads(world: World, gr
     spent = counting.counts - before
     assert found == [b"next year"]
     assert spent.reads <= 16, spent
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+async def test_r9_a_look_that_brings_few_parts_goes_on_behind_them(
+    world: World, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    """Naive: begin again with the part that the last look ended in. With one part a look it is found for ever."""
+    monkeypatch.setattr(limits, "TIMELINE_INDEX_PARTS", parts)
+    server = world.server()
+    incarnation = await create(server, lanes=1, expire_after_ms=None)
+    times = [START_MS + minutes * MINUTE for minutes in (1, 10, 20, 5_000, 9_000)]
+    for time_ms in times:
+        await put(server, b"%d" % time_ms, in_ms=time_ms - START_MS)
+    world.wait(9_001 * MINUTE)
+    found: list[bytes] = []
+    for _ in range(3):
+        found += await take(server)
+    assert found == [b"%d" % time_ms for time_ms in times]
+    await pass_time(server, 8 * SECOND)
+    assert await parts_there(world, incarnation, 0, times) == []
+
+
+@pytest.mark.parametrize("parts", [1, 16])
+async def test_r9_when_the_next_message_is_due_is_known_behind_what_is_worked_off(
+    world: World, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    """Naive: "now" when a look is full of parts that are worked off. Who asks would take the lock for nothing."""
+    monkeypatch.setattr(limits, "TIMELINE_INDEX_PARTS", parts)
+    server = world.server()
+    await create(server, lanes=1, expire_after_ms=None)
+    await put(server, b"first", in_ms=DELAY)
+    far_ms = (START_MS + HOUR) // MINUTE * MINUTE
+    await put(server, b"far", in_ms=far_ms - START_MS)
+    line = Timeline(server.engine.memory).line(await world.queue(NAME))
+    assert await next_due_in_ms(line) == DELAY
+    world.wait(DELAY)
+    assert await take(server) == [b"first"]
+    await pass_time(server, 5 * SECOND)
+    assert await next_due_in_ms(line) == far_ms - world.dial.wall_ms
+    world.wait(2 * HOUR)
+    assert await next_due_in_ms(line) == far_ms - world.dial.wall_ms
 
 
 @pytest.mark.ttl_by_test_clock

@@ -81,3 +81,17 @@ async def bury_line(store: Store, account: str, incarnation: str) -> bool:
         # By somebody else, just now.
         return False
     return True
+
+
+async def bury_orphan(store: Store, hidden: str, name: str) -> bool:
+    """Deletes a line whose queue is gone, and says whether it was one. Who made it had not heard that the queue was
+    deleted and buried, and did not live to look. That a queue is gone is for good: each incarnation is made once."""
+    line = await catalog.load(store, hidden, name)
+    if line is None or "queue" not in line.notes:
+        return False
+    # After the line was seen: the queue was there before it.
+    account, incarnation = hidden.removeprefix(HIDDEN), name.removeprefix(LINE)
+    queue = await catalog.load(store, account, str(line.notes["queue"]))
+    if queue is not None and queue.incarnation == incarnation:
+        return False
+    return await bury_line(store, account, incarnation)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from angelhair import limits
 from angelhair.clock import Clock
-from angelhair.engine import accounts, bury, catalog, ledger, resting
+from angelhair.engine import accounts, bury, catalog, delays, ledger, resting
 from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed.inspect import BucketSeen
@@ -365,6 +365,10 @@ class Engine:
     async def bury_step(self) -> bool:
         """Drops a portion of what deleted queues and topics held. True when there is more."""
         return await bury.bury_step(self.store) or await self.topics.bury_step()
+
+    async def bury_orphan(self, account: str, line: str) -> bool:
+        """Deletes a delay line if its queue is gone; whether it was so."""
+        return await delays.bury_orphan(self.store, account, line)
 
     async def release_leases(self) -> None:
         """Before a server stops: others need not wait for its leases to lapse."""

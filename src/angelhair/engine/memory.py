@@ -7,7 +7,7 @@ receive touches, gives away one that has been deleted meanwhile (R6).
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -15,7 +15,7 @@ from angelhair import limits
 from angelhair.clock import Clock, Moment
 from angelhair.engine import catalog
 from angelhair.engine.bucketed.lane import Lane, LaneView
-from angelhair.engine.bucketed.put import PutElsewhere
+from angelhair.engine.bucketed.put import PutElsewhere, PutOutcome
 from angelhair.engine.bucketed.worker import Worker
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
@@ -24,7 +24,7 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import Store
 from angelhair.engine.tenants import Tenants
 from angelhair.errors import InvalidRequest, QueueNotFound, Unavailable
-from angelhair.model import BUCKETED, validate_account, validate_name
+from angelhair.model import BUCKETED, NewMessage, validate_account, validate_name
 
 PUT, RECEIVE, SHARE = "put", "receive", "share"
 
@@ -63,6 +63,10 @@ def _nowhere(queue: Queue) -> PutElsewhere:
     raise InvalidRequest("delay", f"{queue.name} has no delay line")
 
 
+async def _not_here(queue: Queue, message: NewMessage) -> PutOutcome:
+    raise InvalidRequest("kind", f"nothing is moved to {queue.name}, a {queue.settings.kind} queue")
+
+
 class Memory:
     def __init__(self, store: Store, identities: Identities, clock: Clock) -> None:
         self.store = store
@@ -71,6 +75,8 @@ class Memory:
         self.server = identities.fresh()
         self.put_elsewhere: Callable[[Queue], PutElsewhere] = _nowhere
         """How messages of a queue are put into its delay line."""
+        self.put_by_time: Callable[[Queue, NewMessage], Awaitable[PutOutcome]] = _not_here
+        """How a message that is moved gets into a timeline."""
         self.workers: dict[tuple[str, int], Leased] = {}
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
         self._views: dict[tuple[str, int], View] = {}

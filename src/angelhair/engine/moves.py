@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -16,7 +17,7 @@ from angelhair.engine.memory import Memory
 from angelhair.engine.ranks import Rank
 from angelhair.engine.settling import begun
 from angelhair.errors import InvalidRequest, QueueNotFound
-from angelhair.model import MessageId
+from angelhair.model import TIMELINE, MessageId
 
 ORIGIN_PARTS = 3
 """Account, queue and id, as `transfer` writes them. A producer's own idea of an origin leads nowhere."""
@@ -117,7 +118,8 @@ async def _redrive_found(
             with begun(done.begun):
                 try:
                     to = await _find_with_lane(memory, queue.account, name, origin_lane, now)
-                    target = memory.lane_for_put(to, now, lane.rank if origin_lane is None else to.rank_of(origin_lane))
+                    rank = lane.rank if origin_lane is None else to.rank_of(origin_lane)
+                    target = _apart(memory, to) or memory.lane_for_put(to, now, rank)
                 except (QueueNotFound, InvalidRequest):
                     if destination is not None and not done.begun:
                         raise
@@ -158,10 +160,13 @@ def _lane_in(text: str) -> int | None:
 
 
 async def _begin(
-    memory: Memory, lane: Lane, bucket: int, group: Sequence[Candidate], target: Lane, label: str, now: Moment
+    memory: Memory, lane: Lane, bucket: int, group: Sequence[Candidate], target: Lane | transfer.Apart, label: str,
+    now: Moment,
 ) -> list[int]:
     """Which of them are on their way now."""
     try:
+        if isinstance(target, transfer.Apart):
+            return await transfer.begin_apart(lane, bucket, group, target, label, memory.identities.fresh())
         return await transfer.begin(lane, bucket, group, target, label, memory.identities.fresh())
     except (QueueGone, LaneSealed):
         # The target was made again, or has other lanes now. The messages are found again at the next look.
@@ -187,7 +192,7 @@ async def _dead_letter_lane(memory: Memory, queue: Queue, rank: Rank, now: Momen
 
 
 def _find(memory: Memory, now: Moment) -> transfer.FindLane:
-    async def find(target: transfer.Target, opened: bool) -> Lane | None:
+    async def find(target: transfer.Target, opened: bool) -> Lane | transfer.Apart | None:
         if opened:
             memory.distrust(target.account, target.queue)
         try:
@@ -200,11 +205,18 @@ def _find(memory: Memory, now: Moment) -> transfer.FindLane:
             return None
         if queue.incarnation != target.incarnation:
             return None
-        if not opened:
-            return memory.lane(queue, target.lane)
+        apart = _apart(memory, queue)
+        if apart is not None or not opened:
+            return apart or memory.lane(queue, target.lane)
         return memory.lane_for_put(queue, now, queue.rank_of(target.lane))
 
     return find
+
+
+def _apart(memory: Memory, queue: Queue) -> transfer.Apart | None:
+    if queue.settings.kind != TIMELINE:
+        return None
+    return transfer.Apart(queue.account, queue.name, queue.incarnation, partial(memory.put_by_time, queue))
 
 
 def by_bucket(items: Sequence[tuple[int, Candidate]]) -> dict[int, list[Candidate]]:

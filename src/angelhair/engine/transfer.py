@@ -8,11 +8,15 @@
 Whoever finds a row that has been moving for a while goes on at step 3 with the same id, so the message is written
 once however many do. If the target's bucket is finished already, the row is first marked moving to a new id. If the
 target is gone, the message becomes visible again where it was.
+
+A timeline has no ids to reserve: there a message is put as any other, and whoever goes on with the move puts it again.
+If it was there already it comes twice, never less than once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from hashlib import blake2b
 from typing import NamedTuple
 
 from angelhair import limits
@@ -25,7 +29,7 @@ from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
-from angelhair.errors import StoreError
+from angelhair.errors import InvalidRequest, StoreError
 from angelhair.model import MessageId, NewMessage
 
 DEAD, MOVED = "dead", "moved"
@@ -50,7 +54,17 @@ class Target(NamedTuple):
         return cls(label, account, queue, incarnation, int(lane), int(number))
 
 
-FindLane = Callable[[Target, bool], Awaitable[Lane | None]]
+class Apart(NamedTuple):
+    """A queue in which a message has no place before it is put there."""
+
+    account: str
+    queue: str
+    incarnation: str
+    send: Callable[[NewMessage], Awaitable[put.PutOutcome]]
+    """Raises `QueueGone`."""
+
+
+FindLane = Callable[[Target, bool], Awaitable[Lane | Apart | None]]
 """The lane of a target that still exists in that incarnation, or one of its queue that takes puts now; or None."""
 
 
@@ -58,11 +72,8 @@ async def begin(
     source: Lane, bucket: int, candidates: Sequence[Candidate], target: Lane, label: str, attempt: str
 ) -> list[int]:
     """Steps 1 and 2; returns the ids that are moving now. Ids reserved for the others stay void."""
-    # Somebody must look if we die half-way; and a message that arrives with a wrong date would expire (R5).
-    await wake.arm(source, [(limits.MOVE_PATIENCE_MS, bucket)])
-    begin_ms = await wake.index_time_ms(source)
+    begin_ms = await _begun_ms(source, bucket)
     first = await put.reserve(target, len(candidates), attempt)
-    moving: list[int] = []
     pending = [
         (
             candidate,
@@ -70,6 +81,33 @@ async def begin(
         )
         for index, candidate in enumerate(candidates)
     ]
+    return await _mark_all(source, bucket, pending, begin_ms)
+
+
+async def begin_apart(
+    source: Lane, bucket: int, candidates: Sequence[Candidate], target: Apart, label: str, attempt: str
+) -> list[int]:
+    """Step 2 alone, for a target without ids; the number is nothing but unlike that of any other move."""
+    begin_ms = await _begun_ms(source, bucket)
+    pending = []
+    for candidate in candidates:
+        mark = blake2b(f"{attempt}.{candidate.number}".encode(), digest_size=7)
+        to = Target(label, target.account, target.queue, target.incarnation, 0, int.from_bytes(mark.digest()))
+        pending.append((candidate, to.to_text()))
+    return await _mark_all(source, bucket, pending, begin_ms)
+
+
+async def _begun_ms(source: Lane, bucket: int) -> int:
+    """When a move begins. Somebody must look if we die half-way; and a message that arrives with a wrong date would
+    expire (R5)."""
+    await wake.arm(source, [(limits.MOVE_PATIENCE_MS, bucket)])
+    return await wake.index_time_ms(source)
+
+
+async def _mark_all(
+    source: Lane, bucket: int, pending: list[tuple[Candidate, str]], begin_ms: int
+) -> list[int]:
+    moving: list[int] = []
     while pending:
         flags: dict[str, Value] = {"finished": None}
         opened = next((candidate.opened for candidate, _ in pending if candidate.opened is not None), None)
@@ -148,6 +186,9 @@ async def _resume_one(
     while True:
         target = Target.from_text(to)
         lane = await find(target, False)
+        if isinstance(lane, Apart):
+            message = _message(source, number, state, body, target)
+            return await _put_apart(source, bucket, number, message, to, revision, lane, now)
         if lane is None or not await _alive(lane):
             await _give_back(source, bucket, number, to, revision, now)
             return False
@@ -184,10 +225,25 @@ async def _resume_one(
         to, moving_at = new, now_ms
 
 
+async def _put_apart(
+    source: Lane, bucket: int, number: int, message: NewMessage, to: str, revision: int, target: Apart, now: Moment
+) -> bool:
+    try:
+        outcome = await target.send(message)
+    except QueueGone:
+        outcome = InvalidRequest("destination", "is gone")
+    if isinstance(outcome, MessageId):
+        return await _settle(source, bucket, number, to, Target.from_text(to), now)
+    if isinstance(outcome, InvalidRequest):
+        # It would be refused for ever.
+        await _give_back(source, bucket, number, to, revision, now)
+    return False
+
+
 async def _given_before(before: MessageId, target: Target, find: FindLane, now: Moment) -> bool:
     """Whether it was given out in the target before it went on to another id there. If not, it never will be."""
     lane = await find(target._replace(lane=before.lane, number=before.number), False)
-    return lane is not None and bool(await void(lane, [before.number], now))
+    return isinstance(lane, Lane) and bool(await void(lane, [before.number], now))
 
 
 async def _reserved(lane: Lane, target: Target, find: FindLane, attempt: str) -> Target | None:
@@ -200,7 +256,7 @@ async def _reserved(lane: Lane, target: Target, find: FindLane, attempt: str) ->
     except QueueGone:
         return None
     try:
-        if opened is not None:
+        if isinstance(opened, Lane):
             return target._replace(lane=opened.number, number=await put.reserve(opened, 1, attempt))
     except QueueGone:
         pass

@@ -22,3 +22,7 @@ DELAY_LINE_VISIBILITY_MS = 5_000
 
 DELAY_LINE_PRODUCER_MS = 1_000
 """By how much a put that slept for longer than its delay is behind: the line's producer delay. Others are not."""
+
+DELAY_LINE_ORPHANS = 16
+"""Lines of an account of which a server looks whether their queues are still there, each time that it looks for queues.
+Next to nobody leaves one behind, so there is time: ten thousand are looked at in less than an hour."""

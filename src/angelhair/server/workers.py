@@ -34,6 +34,8 @@ class Workers:
         self._account = account
         self._accounts = accounts or engine.list_accounts
         self._queues: dict[Place, _Pace] = {}
+        self._lines_looked_at: dict[str, str] = {}
+        """By account: the last delay line of which it was looked whether its queue is still there."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns = asyncio.Semaphore(limits.STEPS_AT_ONCE)
         self.steps = 0
@@ -119,11 +121,23 @@ class Workers:
             await asyncio.sleep(limits.DISCOVERY_SECONDS)
 
     async def _discover_in(self, account: str) -> None:
+        lines: list[str] = []
         after, more = None, True
         while more:
             names, more = await self._engine.list_queues(account, after=after)
             self.start([name for name in names if not is_line(account, name)], account)
+            lines += [name for name in names if is_line(account, name)]
             after = names[-1] if names else None
+        await self._bury_orphans(account, lines)
+
+    async def _bury_orphans(self, account: str, lines: list[str]) -> None:
+        """Some at a time, and all in turn."""
+        reached = self._lines_looked_at.get(account, "")
+        some = [line for line in lines if line > reached][: limits.DELAY_LINE_ORPHANS]
+        for line in some:
+            if await self._engine.bury_orphan(account, line):
+                _log.info("the delay line %s was left behind by a queue that is gone", line)
+        self._lines_looked_at[account] = some[-1] if some else ""
 
     async def _bury(self) -> None:
         while True:

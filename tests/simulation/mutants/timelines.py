@@ -132,4 +132,58 @@ DUE = (
         ("due_times",),
         kind=TIMELINE,
     ),
+    Mutant(
+        "timeline message settled before it is set aside",
+        "The checkpoint may pass a message that is still to be written again, or never will be.",
+        "R8",
+        (
+            Patch(
+                "timeline.aside.set_aside", "arrived = 0",
+                "arrived = 0\n    for held, entry, _, _ in items:\n        held.settle(entry, None)",
+            ),
+            Patch("timeline.aside.set_aside", "if entry.settled:", "if False:"),
+        ),
+        LOST,
+        kind=TIMELINE,
+    ),
+    Mutant(
+        "timeline dead letter settled before it is moved",
+        "The checkpoint may pass a message that used up its deliveries before the dead letters have it.",
+        "R7, W6",
+        (
+            Patch(
+                "kinds.timeline_moves.move_exhausted",
+                "messages = [_message(line, held, entry) for held, entry in items]",
+                "messages = [_message(line, held, entry) for held, entry in items]\n"
+                "        for held, entry in items:\n            held.settle(entry, None)",
+            ),
+        ),
+        LOST,
+        kind=TIMELINE,
+    ),
+    Mutant(
+        "timeline dead letter lost",
+        "A message that used up its deliveries is passed, whatever became of its put to the dead letters.",
+        "R7, W6",
+        (
+            Patch("kinds.timeline_moves.move_exhausted", "if isinstance(outcome, MessageId):", "if True:"),
+            Patch("kinds.timeline_moves.move_exhausted", "outcomes = []", "outcomes = [None] * len(items)"),
+        ),
+        LOST,
+        kind=TIMELINE,
+    ),
+    Mutant(
+        "timeline by a wrong clock",
+        "A server whose clock is wrong by a year takes for due what is not.",
+        "R5, R8",
+        (
+            Patch(
+                "timeline.lane.Line.time_ms",
+                "now.wall_ms if self.trusts_clock(now) else await self.store.time_ms()",
+                "now.wall_ms",
+            ),
+        ),
+        ("due_times",),
+        kind=TIMELINE,
+    ),
 )

@@ -7,10 +7,12 @@ import asyncio
 import pytest
 
 from angelhair import limits
-from angelhair.engine import accounts
+from angelhair.engine import accounts, catalog
+from angelhair.engine.delays import line_of, line_settings
 from angelhair.engine.engine import Engine
+from angelhair.engine.topics.postings import hidden_account
 from angelhair.identities import RandomIdentities
-from angelhair.model import QueueSettings
+from angelhair.model import NewMessage, QueueSettings
 from angelhair.server.workers import Workers
 from angelhair.settings import ACCOUNT
 from angelhair.stores.memory import MemoryStore
@@ -81,5 +83,40 @@ def test_every_account_s_queues_are_worked_on(fast: None, monkeypatch: pytest.Mo
                 workers.wake("jobs", shop.id)
                 await asyncio.sleep(0.001)
         await workers.stop()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("at_a_time", [1, 2, 16])
+def test_delay_lines_that_were_left_behind_go_and_the_others_stay(
+    fast: None, monkeypatch: pytest.MonkeyPatch, at_a_time: int
+) -> None:
+    monkeypatch.setattr(limits, "DISCOVERY_SECONDS", 0.01)
+    monkeypatch.setattr(limits, "DELAY_LINE_ORPHANS", at_a_time)
+
+    async def main() -> None:
+        clock = StillClock()
+        store = MemoryStore(clock.now_ms)
+        engine = Engine(store, RandomIdentities(), clock)
+        used = []
+        for name in ("one", "two", "three"):
+            queue, _ = await engine.create_queue(ACCOUNT, name, QueueSettings())
+            await engine.put(ACCOUNT, name, [NewMessage(b"-", delay_ms=limits.DELAY_LINE_MS + 1)])
+            used.append(line_of(ACCOUNT, queue.incarnation)[1])
+        hidden = hidden_account(ACCOUNT)
+        for number in range(5):
+            notes = {"queue": ("one", "gone")[number % 2]}
+            _, name = line_of(ACCOUNT, f"{number:032x}")
+            await catalog.create(store, hidden, name, line_settings(), notes, RandomIdentities(), clock.now())
+        workers = Workers(engine, hidden, none)
+        workers.discover()
+        async with asyncio.timeout(20):
+            while (await engine.list_queues(hidden))[0] != sorted(used):
+                await asyncio.sleep(0.001)
+        await workers.stop()
+        assert workers.queues == []
+
+    async def none() -> list[str]:
+        return []
 
     asyncio.run(main())

@@ -127,6 +127,30 @@ def test_what_is_due_comes_in_order_and_what_is_not_stays(make: Make) -> None:
     assert rest.show()["statistics"]["delayed"] == 2
 
 
+def test_dead_letters_go_back_into_the_timeline(make: Make) -> None:
+    dead = make()
+    rest = make(kind="timeline", producer_delay=0, shards=1, max_deliveries=1, dead_letter_queue=dead.name)
+    rest.put("unlucky")
+    for _ in in_time():
+        if rest.receive(1, visibility=0):
+            break
+    for _ in in_time():
+        rest.receive(1)
+        if rest.call("GET", "/dead/1").json()["messages"]:
+            break
+    assert rest.call("PATCH", json={"max_deliveries": None}).status_code == 200
+    assert dead.call("POST", "/redrive").json() == {"moved": 1}
+    for _ in in_time():
+        if found := rest.receive(1, wait=1):
+            break
+    assert [(each["body"], each["deliveries"]) for each in found] == [("unlucky", 1)]
+    assert rest.ack(found[0]["receipt"]).status_code == 204
+    assert dead.call("POST", "/redrive", json={"destination": rest.name}).json() == {"moved": 0}
+    back = rest.call("POST", "/redrive", json={"destination": dead.name})
+    assert refused(back) == (400, "invalid_request", "kind")
+    assert "receive them, put them where they belong" in back.json()["message"]
+
+
 def test_many_are_put_with_due_times_of_their_own(timeline: Rest) -> None:
     items = [
         {"body": "a", "due": "2020-01-01T00:00:00Z"}, {"body": "b", "due": 1_577_836_801.5}, {"body": "c", "delay": 0},

@@ -42,8 +42,10 @@ from angelhair.model import DueId, MessageId, NewMessage, Peeked, WantedChange
 class Bucketed(Verbs):
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
-        self._line = DelayLine(memory, self, Timeline(memory))
+        timeline = Timeline(memory)
+        self._line = DelayLine(memory, self, timeline)
         memory.put_elsewhere = self._line.putter
+        memory.put_by_time = timeline.put_moved
 
     # --- messages -------------------------------------------------------------------------------------------------
 

@@ -85,6 +85,11 @@ class Timeline(Verbs):
             outcomes.update(zip(puttings, put_ones, strict=True))
         return [outcomes[index] for index in range(len(messages))]
 
+    async def put_moved(self, queue: Queue, message: NewMessage) -> PutOutcome:
+        """One that comes from another queue; it is due at once. Raises `QueueGone`."""
+        (outcome,) = await self.put_whole(queue, [message])
+        return outcome
+
     async def _put(self, queue: Queue, puttings: Sequence[Putting]) -> list[PutOutcome]:
         memory = self.memory
         try:
@@ -205,6 +210,9 @@ class Timeline(Verbs):
 
     async def stats(self, queue: Queue, most_buckets: int) -> Stats:
         return await stats(self.line(queue), limits.TIMELINE_COUNTED)
+
+    async def redrive(self, queue: Queue, destination: str | None, most: int) -> int:
+        self._cannot(queue, "moves no messages: receive them, put them where they belong, and ack them")
 
     # --- background -----------------------------------------------------------------------------------------------
 

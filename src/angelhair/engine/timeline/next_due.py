@@ -8,11 +8,12 @@ from angelhair.engine.timeline.index import parts_between
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.lock import row_of
 from angelhair.engine.timeline.parts import after, time_of
+from angelhair.engine.timeline.read import part_behind
 
 
 async def next_due_in_ms(line: Line) -> int | None:
-    """In how many milliseconds, not above 0 if it is due; or when its part of time begins. None: there is nothing, or
-    it is further away than a look reaches. Raises `QueueGone`."""
+    """In how many milliseconds, not above 0 if it is due; or when its part of time begins. None: there is nothing.
+    Raises `QueueGone`."""
     now_ms = await line.time_ms()
     found = await line.store.read([Span(line.shard(lane)) for lane in line.lanes])
     times = [
@@ -36,14 +37,16 @@ async def keeps_worked_off(line: Line) -> bool:
 
 
 async def _next_of(line: Line, lane: int, last: str, now_ms: int) -> int | None:
-    first = line.part_of(time_of(last))
-    parts = (await parts_between(line, lane, first, None, limits.TIMELINE_INDEX_PARTS)).parts
-    for part in parts:
-        begins_ms = part * line.settings.part_ms
-        if begins_ms > now_ms:
-            return begins_ms
-        (rows,) = await line.store.read([Span(line.dues(lane, part), after(last), None, 1, ("due",))])
-        if rows.rows:
-            return time_of(str(rows.rows[0].key))
-    # Parts that were worked off and are not dropped yet: whoever holds the shard sees what is behind them.
-    return now_ms if len(parts) == limits.TIMELINE_INDEX_PARTS else None
+    first: int | None = part_behind(line, last)
+    while first is not None:
+        # Parts that were worked off and are not dropped yet, or hold what nobody confirmed, may come first.
+        found = await parts_between(line, lane, first, None, limits.TIMELINE_INDEX_PARTS)
+        for part in found.parts:
+            begins_ms = part * line.settings.part_ms
+            if begins_ms > now_ms:
+                return begins_ms
+            (rows,) = await line.store.read([Span(line.dues(lane, part), after(last), None, 1, ("due",))])
+            if rows.rows:
+                return time_of(str(rows.rows[0].key))
+        first = None if found.reached is None else found.reached + 1
+    return None

@@ -35,6 +35,13 @@ class Rows(NamedTuple):
     """What lies up to here is among them."""
 
 
+def part_behind(line: Line, place: str) -> int:
+    """The first part in which something may lie behind this key or bound: of a part that is read to its end, nothing.
+    A look that found that part again, and no other, would come no further."""
+    part = line.part_of(time_of(place))
+    return part + (place >= bound(line.end_of(part)))
+
+
 async def read_stretches(
     line: Line, stretches: Sequence[Stretch], columns: tuple[str, ...] | None = None, more: Sequence[Span] = ()
 ) -> tuple[list[Rows], list[Slice]]:
@@ -42,7 +49,7 @@ async def read_stretches(
     plans: list[tuple[Stretch, index.Found]] = []
     spans: list[Span] = []
     for stretch in stretches:
-        first, last = line.part_of(time_of(stretch.first)), line.part_of(stretch.top_ms)
+        first, last = part_behind(line, stretch.first), line.part_of(stretch.top_ms)
         found = await index.parts_between(line, stretch.lane, first, last, limits.TIMELINE_INDEX_PARTS)
         plans.append((stretch, found))
         for part in found.parts:

@@ -123,18 +123,20 @@ async def list_dead_letter_source_queues(
 
 
 async def purge_queue(call: Call, wanted: PurgeQueueRequest) -> Nothing:
+    """Noted when it is done: a purge that was refused, or failed, keeps nobody from trying again."""
     queue = await call.queue(wanted.queue_url)
     now_ms = call.service.clock.now().wall_ms
-
-    def begin(found: Queue) -> Rewritten:
-        last_ms = found.notes.get(kept.PURGED_AT, 0)
-        # The very same time is our own: the first try was written, and its answer lost.
-        if last_ms != now_ms and abs(now_ms - last_ms) < limits.AWS_PURGE_PAUSE_SECONDS * 1000:
-            raise PurgeQueueInProgress(queue.name)
-        return Rewritten({}, {**found.notes, kept.PURGED_AT: now_ms})
-
-    await call.service.rewrite_queue(queue.account, queue.name, begin)
+    # As the catalog has it now: another server may have purged.
+    call.service.engine.memory.distrust(queue.account, queue.name)
+    found = await call.service.engine.find_queue(queue.account, queue.name)
+    if abs(now_ms - found.notes.get(kept.PURGED_AT, 0)) < limits.AWS_PURGE_PAUSE_SECONDS * 1000:
+        raise PurgeQueueInProgress(queue.name)
     await call.service.purge(queue.account, queue.name)
+
+    def note(known: Queue) -> Rewritten:
+        return Rewritten({}, {**known.notes, kept.PURGED_AT: now_ms})
+
+    await call.service.rewrite_queue(queue.account, queue.name, note)
     return Nothing()
 
 
