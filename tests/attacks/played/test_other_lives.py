@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from angelhair.errors import InvalidRequest
 from tests.promises.timelines import DELAY, NAME, create, put, take
 from tests.queues import DAY, HOUR, MINUTE, World
 
@@ -16,16 +17,18 @@ async def test_a_row_that_nobody_worked_off_does_not_expire_because_later_ones_l
     server = world.server()
     await create(server, lanes=1, expire_after_ms=HOUR)
     await put(server, b"-", in_ms=DELAY)
-    await server.engine.change_queue(world.account, NAME, {"expire_after_ms": expire_after_ms})
+    with pytest.raises(InvalidRequest, match="expire_after"):
+        await server.engine.change_queue(world.account, NAME, {"expire_after_ms": expire_after_ms})
     await world.work(NAME, 4 * HOUR, [server], every_ms=MINUTE)
     assert await take(server) == [b"-"]
 
 
-async def test_what_is_due_later_lives_as_long_as_it_was_written_to(world: World) -> None:
+async def test_nor_because_they_live_shorter(world: World) -> None:
     server = world.server()
-    await create(server, lanes=1, expire_after_ms=HOUR)
-    await put(server, b"-", in_ms=2 * DAY)
-    await server.engine.change_queue(world.account, NAME, {"expire_after_ms": 30 * DAY})
+    await create(server, lanes=1, expire_after_ms=30 * DAY)
+    await put(server, b"now", in_ms=DELAY)
+    await put(server, b"later", in_ms=2 * DAY)
+    await server.engine.change_queue(world.account, NAME, {"expire_after_ms": HOUR})
     await world.work(NAME, 2 * DAY, [server], every_ms=10 * MINUTE)
-    await world.work(NAME, 2 * HOUR, [server], every_ms=MINUTE)
-    assert await take(server) == [b"-"]
+    await world.work(NAME, 4 * HOUR, [server], every_ms=MINUTE)
+    assert sorted(await take(server)) == [b"later", b"now"]
