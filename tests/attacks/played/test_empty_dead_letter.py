@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from angelhair.engine.schema import QUEUES
-from tests.promises.timelines import DELAY, NAME, ack, create, pass_time, put, receive
+from tests.promises.timelines import DELAY, ack, create, pass_time, put, receive
 from tests.queues import SECOND, World
 
 
