@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from angelhair.engine.schema import DUES
+from angelhair.engine.schema import DUES, SHARDS
 from angelhair.errors import OutcomeUnknown, StaleReceipt, Unavailable
 from tests.faults import LOSE_ANSWER, UNAVAILABLE
 from tests.promises.timelines import DELAY, NAME, ack, bodies, create, pass_time, put, receive, take
@@ -82,3 +82,22 @@ async def test_an_ack_whose_write_fails_is_no_success(world: World, happening: s
     assert isinstance(outcome, Unavailable if happening == UNAVAILABLE else OutcomeUnknown)
     server.store.heal()
     assert await ack(server, delivery) == [None]
+
+
+async def test_who_cannot_be_told_of_one_is_told_of_the_others(world: World) -> None:
+    server = world.server()
+    await create(server, lanes=1)
+    await put(server, b"slow", in_ms=DELAY)
+    world.wait(DELAY)
+    (slow,) = await receive(server)
+    await pass_time(server, 15 * SECOND)
+    await put(server, b"quick")
+    world.wait(DELAY)
+    (quick,) = await receive(server)
+    assert quick.body == b"quick"
+    await server.engine.leave_consumer(world.account, NAME, "nobody")
+    server.store.next("read", SHARDS, UNAVAILABLE, times=100)
+    outcomes = await ack(server, slow, quick)
+    server.store.heal()
+    assert outcomes[1] is None
+    assert await everything(world, server, 20) in ([], [b"slow"])
