@@ -173,6 +173,29 @@ def test_dead_letters_are_sent_back_and_handled(client: Client, bells: Timeline)
         client.redrive(bells.name, f"{bells.name}-dead")
 
 
+@pytest.mark.parametrize("colour", ["a function", "a coroutine function"])
+def test_a_handler_that_wants_to_exit_has_failed_and_its_worker_goes_on(
+    client: Client, bells: Timeline, colour: str
+) -> None:
+    """`sys.exit` in a handler, of a command that it calls for instance. Naive: it ends the thread, nobody hears of it,
+    and the message is kept from everybody for as long as its worker lives, which never ends."""
+    handled: list[str] = []
+
+    def exits(message: Message) -> None:
+        handled.append(message.text)
+        if message.text == "0":
+            sys.exit("I am done")
+
+    async def exits_too(message: Message) -> None:
+        exits(message)
+
+    put(bells, 3)
+    worker = bells.worker(exits if colour == "a function" else exits_too, on_error=lambda message, error: 0.0)
+    with running(worker):
+        eventually(lambda: client.receive(f"{bells.name}-dead"))
+        assert set(handled) == {"0", "1", "2"}
+
+
 def test_slow_handlers_keep_the_lock_and_the_message(bells: Timeline) -> None:
     """W5: one that blocks the loop for longer than the lock holds."""
     handled: list[str] = []

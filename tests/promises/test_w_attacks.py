@@ -252,20 +252,22 @@ async def test_w8_a_shard_that_another_consumer_of_the_server_lost_is_taken_on(w
 
 async def test_an_ack_that_is_refused_for_what_was_set_aside_changes_nothing(world: World) -> None:
     """Found by the simulator: told that it was in vain, and passed over all the same."""
-    server = world.server()
+    server, other = world.server(), world.server()
     await create(server, lanes=1, visibility_timeout_ms=5 * SECOND)
     await put(server, b"-", in_ms=DELAY)
     world.wait(DELAY)
     (delivery,) = await receive(server, consumer="a")
-    # Silent for too long: what it has is set aside, and its shard given back.
+    # Silent for too long: what it has is set aside, and its shard given back. Another one has come to it there.
     await pass_time(server, LOCK + SECOND)
+    world.wait(DELAY)
+    assert len(await receive(other, consumer="b")) == 1
     (outcome,) = await ack(server, delivery)
     assert isinstance(outcome, StaleReceipt)
     assert isinstance(await server.extend(NAME, delivery, SECOND), StaleReceipt)
     found: list[bytes] = []
     for _ in range(30):
         world.wait(SECOND)
-        found += await take(server, consumer="a")
+        found += await take(other, consumer="b")
     assert found == [b"-"]
 
 

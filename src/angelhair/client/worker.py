@@ -156,6 +156,8 @@ class Worker:
             await self._handler(held.message)  # type: ignore[misc]
         except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001 - the plan decides what becomes of it
             error = raised
+        except SystemExit as raised:
+            error = _exited(raised)
         self._ended.put(Ended(held, started=True, error=error))
 
     def _run_in_thread(self, held: Held) -> None:
@@ -169,8 +171,18 @@ class Worker:
                 asyncio.run_coroutine_threadsafe(_awaited(result), self._loop).result()
         except (Exception, asyncio.CancelledError) as raised:  # noqa: BLE001 - as above
             error = raised
+        except SystemExit as raised:
+            error = _exited(raised)
         self._ended.put(Ended(held, started=True, error=error))
 
 
+def _exited(error: SystemExit) -> RuntimeError:
+    """It would end this thread or the loop, and nobody would hear what became of the message."""
+    return RuntimeError(f"the handler wants to exit: {error.code!r}")
+
+
 async def _awaited(result: Any) -> object:
-    return await result
+    try:
+        return await result
+    except SystemExit as raised:
+        raise _exited(raised) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import blake2b
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -16,6 +17,9 @@ from angelhair.model import HIDDEN, TIMELINE, Delivery, MessageId, NewMessage, Q
 
 LINE = "delays."
 """What the names of lines begin with, in the hidden accounts."""
+
+
+_SIGNATURE_BYTES = 16
 
 
 def line_of(account: str, incarnation: str) -> tuple[str, str]:
@@ -55,19 +59,24 @@ def waiting_message(lane: Lane, item: Late) -> NewMessage:
     return NewMessage(message.body, message.attributes, origin=text, due_ms=due_ms)
 
 
-def due_message(delivery: Delivery) -> NewMessage:
-    """As it is put into its queue when it is due. However often that is tried, it has the same key."""
+def due_message(delivery: Delivery, secret: bytes) -> NewMessage:
+    """As it is put into its queue when it is due. However often that is tried, it has the same key; and no user can
+    name that key, who may know the id: the queue's secret is in it."""
     kept = json.loads(delivery.origin or "{}")
     first = First(MessageId.parse(kept["id"]), kept["at"])
     return NewMessage(
         delivery.body,
         delivery.attributes,
         delay_ms=0,
-        key=f"{HIDDEN}due.{first.id}",
+        key=f"{HIDDEN}due.{_signed(first.id, secret)}",
         origin=with_first(kept.get("origin"), first),
         group=kept.get("group"),
         priority=kept.get("priority", 0),
     )
+
+
+def _signed(first: MessageId, secret: bytes) -> str:
+    return f"{first}.{blake2b(str(first).encode(), key=secret, digest_size=_SIGNATURE_BYTES).hexdigest()}"
 
 
 async def bury_line(store: Store, account: str, incarnation: str) -> bool:

@@ -141,7 +141,17 @@ class QueueSettings:
                 raise InvalidRequest(name, "is not a setting of a queue")
             if name in self.fixed and name not in self.NOT_OF_FIFO and changes[name] != getattr(self, name):
                 raise InvalidRequest(name, "cannot change after the queue was created")
-        return replace(self, **changes).validated()
+        changed = replace(self, **changes).validated()
+        if self.kind == TIMELINE and self._lives_longer(changed):
+            raise InvalidRequest(
+                "expire_after", "cannot grow: rows of before live for less, and would go before anybody renews them"
+            )
+        return changed
+
+    def _lives_longer(self, changed: QueueSettings) -> bool:
+        """What nobody has worked off is renewed when half of the life is over that rows are given now."""
+        before_ms, after_ms = self.expire_after_ms, changed.expire_after_ms
+        return before_ms is not None and (after_ms is None or after_ms > before_ms)
 
     def to_text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)

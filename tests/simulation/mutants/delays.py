@@ -23,7 +23,7 @@ DELAYS = (
         "delay line handed over without a key",
         "What was put and not acked in the line is put once more.",
         "R7, R10",
-        (Patch("delays.due_message", "key=f'{HIDDEN}due.{first.id}'", "key=None"),),
+        (Patch("delays.due_message", "key=f'{HIDDEN}due.{_signed(first.id, secret)}'", "key=None"),),
         ("ack_finality", "one_winner", "dedup"),
     ),
     Mutant(

@@ -39,6 +39,7 @@ from angelhair.engine.routing import route
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span
 from angelhair.engine.timeline.next_due import keeps_worked_off, next_due_in_ms
+from angelhair.engine.timeline.put import Putting, put
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import HIDDEN, Ask, Delivery, MessageId, NewMessage
@@ -112,7 +113,7 @@ class DelayLine:
                 await self._make(queue)
                 continue
             try:
-                return await self._timeline.put_whole(line, messages)
+                return await put(self._timeline.line(line), [Putting(message) for message in messages])
             except (QueueGone, LaneSealed):
                 # The queue was purged meanwhile: what was written to the old line nobody will hand over.
                 self._memory.distrust(line.account, line.name)
@@ -212,7 +213,7 @@ class DelayLine:
 
     async def _put_due(self, queue: Queue, line: Queue, deliveries: Sequence[Delivery]) -> list[Delivery]:
         """Those that are in the queue now."""
-        messages = [due_message(delivery) for delivery in deliveries]
+        messages = [due_message(delivery, queue.secret) for delivery in deliveries]
         routed = route(self._memory, queue.account, queue.name, messages)
         if routed is None:
             return _arrived(deliveries, await self._put_rank(queue, line, messages, PLAIN))

@@ -34,11 +34,13 @@ async def move_exhausted(memory: Memory, line: Line, make: MakeLine) -> None:
             held.exhausted = held.exhausted[room:]
     if not items:
         return
-    target = await _dead_letters(memory, line)
+    target, now_ms = await _dead_letters(memory, line), await line.time_ms()
+    # What was acked while we asked says nothing any more.
+    items = [(held, entry) for held, entry in items if not entry.settled]
     if target is None:
-        at_ms = await line.time_ms() + line.settings.visibility_timeout_ms
+        at_ms = now_ms + line.settings.visibility_timeout_ms
         await set_aside(line, [(held, entry, at_ms, entry.delivery - 1) for held, entry in items])
-    else:
+    elif items:
         messages = [_message(line, held, entry) for held, entry in items]
         try:
             outcomes = await _put(memory, target, messages, make)
@@ -47,8 +49,9 @@ async def move_exhausted(memory: Memory, line: Line, make: MakeLine) -> None:
             outcomes = []
         for (held, entry), outcome in zip(items, outcomes, strict=False):
             if isinstance(outcome, MessageId):
-                held.settle(entry, None)
                 line.sessions.dead_count += 1
+                if not entry.settled:
+                    held.settle(entry, None)
     for held, entry in items:
         if not entry.settled:
             held.exhausted.append(entry)

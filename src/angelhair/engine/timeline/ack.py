@@ -12,8 +12,9 @@ from angelhair.clock import Moment
 from angelhair.engine.timeline import lock
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.receipts import Receipt
+from angelhair.engine.timeline.voiding import Place, settle_elsewhere
 from angelhair.engine.timeline.window import Entry, Held
-from angelhair.errors import AngelhairError, MessageGone, NotInFlight, StaleReceipt
+from angelhair.errors import AngelhairError, MessageGone, NotInFlight, StaleReceipt, StoreError
 from angelhair.model import uuid_text
 
 AckOutcome = AngelhairError | None
@@ -22,7 +23,22 @@ AckOutcome = AngelhairError | None
 async def ack(line: Line, receipts: Sequence[Receipt], in_flight: bool) -> list[AckOutcome]:
     """None for each message that is settled by its receipt, or what is wrong. Raises `QueueGone`."""
     now = line.clock.now()
-    outcomes = [_ack(line, receipt, in_flight, now) for receipt in receipts]
+    outcomes: list[AckOutcome] = []
+    elsewhere: dict[int, Place] = {}
+    for index, receipt in enumerate(receipts):
+        outcome = _ack(line, receipt, in_flight, now)
+        if isinstance(outcome, tuple):
+            elsewhere[index], outcome = outcome, None
+        outcomes.append(outcome)
+    if elsewhere:
+        found: Sequence[AckOutcome]
+        try:
+            found = await settle_elsewhere(line, list(elsewhere.values()))
+        except StoreError as error:
+            # Of these; others are settled in memory.
+            found = [error] * len(elsewhere)
+        for index, outcome in zip(elsewhere, found, strict=True):
+            outcomes[index] = outcome
     lanes = {receipt.lane for receipt in receipts}
     full = [held for held in line.all_held() if held.lane in lanes and held.passed >= limits.TIMELINE_CHECKPOINT]
     if full:
@@ -30,7 +46,8 @@ async def ack(line: Line, receipts: Sequence[Receipt], in_flight: bool) -> list[
     return outcomes
 
 
-def _ack(line: Line, receipt: Receipt, in_flight: bool, now: Moment) -> AckOutcome:
+def _ack(line: Line, receipt: Receipt, in_flight: bool, now: Moment) -> AckOutcome | Place:
+    """A place is one that others may read."""
     try:
         held, entry = find(line, receipt, now)
     except SetAside as aside:
@@ -45,17 +62,17 @@ def _ack(line: Line, receipt: Receipt, in_flight: bool, now: Moment) -> AckOutco
     return None
 
 
-def _ack_aside(line: Line, place: tuple[int, str]) -> AckOutcome:
-    """Where it lies now it is passed over, if this server comes to it. Does another hold that shard, nothing is changed
-    and that is said: who is refused must not find that it counted."""
+def _ack_aside(line: Line, place: Place) -> AckOutcome | Place:
+    """Where it lies now it is passed over, if this server comes to it. If it does not hold that shard, its row says so
+    to whoever does."""
     held = line.held(place[0]) if place[0] in line.states else None
     entry = None if held is None else held.window.get(place[1])
+    if entry is not None and entry.given:
+        return StaleReceipt("the message was delivered again since")
     if held is None or not held.believed(line.clock.now()):
-        return StaleReceipt("the message was set aside to a shard that is not held here: it is delivered again")
+        return place
     if entry is None:
         line.sessions.finish(place)
-    elif entry.given:
-        return StaleReceipt("the message was delivered again since")
     else:
         held.settle(entry, None)
     return None
@@ -64,7 +81,7 @@ def _ack_aside(line: Line, place: tuple[int, str]) -> AckOutcome:
 class SetAside(Exception):
     """The message lies elsewhere by now, and waits there."""
 
-    def __init__(self, place: tuple[int, str]) -> None:
+    def __init__(self, place: Place) -> None:
         super().__init__(place)
         self.place = place
 
@@ -73,7 +90,7 @@ def find(line: Line, receipt: Receipt, now: Moment) -> tuple[Held, Entry | None]
     """Where the message of this delivery is in the window; no entry if this very delivery was acked before. Raises
     `StaleReceipt` or `SetAside`."""
     key = uuid_text(receipt.number)
-    moved = line.sessions.aside.get((receipt.lane, key))
+    moved = line.sessions.moved((receipt.lane, key))
     held = line.held(receipt.lane) if receipt.lane in line.states else None
     if moved is not None:
         # Unless it is here again: its shard was lost before the checkpoint had passed it.

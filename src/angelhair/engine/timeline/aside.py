@@ -35,7 +35,7 @@ async def set_aside(line: Line, items: Sequence[tuple[Held, Entry, int, int]]) -
                 # Acked while it was being written.
                 line.sessions.finish(place)
                 continue
-            line.sessions.set_aside((held.lane, entry.key), Aside(place, held.fence, entry.delivery))
+            line.sessions.set_aside((held.lane, entry.key), Aside(place, held.fence, entry.delivery, entry.given))
             held.settle(entry, None)
     return arrived
 

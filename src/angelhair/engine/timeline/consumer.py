@@ -161,21 +161,23 @@ async def _give_back(
     keeps = min(share, alive[session.consumer])
     if len(helds) <= keeps and len(helds) - poorest >= 2:
         keeps = len(helds) - 1
-    surplus = len(helds) - keeps
-    # First those in which nothing is under way.
-    for held in sorted(helds, key=lambda held: held.in_flight, reverse=True)[: len(helds) - max(0, surplus)]:
-        held.leaving = False
-    for held in sorted(helds, key=lambda held: held.in_flight)[: max(0, surplus)]:
-        held.leaving = True
+    surplus, now = max(0, len(helds) - keeps), line.clock.now()
+    # First those in which nothing is under way; then those that are waited for already.
+    leaving = sorted(helds, key=lambda held: (held.in_flight, not held.leaving))
+    for held in leaving[:surplus]:
+        held.leave(now)
+    for held in leaving[surplus:]:
+        held.left_ms = None
     await release_idle(line, session)
     holding[session.consumer] = len([held for held in line.held_by(session) if not held.leaving])
 
 
 async def release_idle(line: Line, session: Session) -> None:
-    """Gives back shards that are to be left and of which nothing is with a consumer any more."""
+    """Gives back shards that are to be left and of which nothing is with a consumer any more; or has been for as long
+    as a lock lasts. A handler may take hours, and nobody works on the shard meanwhile (W8)."""
     now = line.clock.now()
     leaving = [held for held in line.held_by(session) if held.leaving]
-    await part_with(line, [held for held in leaving if not _waited_for(held, now)])
+    await part_with(line, [held for held in leaving if not _waited_for(held, now) or _long_left(line, held, now)])
 
 
 async def part_with(line: Line, helds: Sequence[Held]) -> None:
@@ -192,6 +194,10 @@ async def part_with(line: Line, helds: Sequence[Held]) -> None:
     if items:
         await set_aside(line, items)
     await lock.release(line, helds)
+
+
+def _long_left(line: Line, held: Held, now: Moment) -> bool:
+    return held.left_ms is not None and now.monotonic_ms - held.left_ms >= line.settings.lock_ms
 
 
 def _waited_for(held: Held, now: Moment) -> bool:

@@ -78,6 +78,8 @@ class Aside(NamedTuple):
     place: tuple[int, str]
     fence: int
     delivery: int
+    given: bool
+    """Whether it was given where it lay; else it had been set aside before, and only waited there."""
 
 
 @dataclass(slots=True)
@@ -114,6 +116,15 @@ class Sessions:
         self.aside[was] = aside
         if len(self.aside) > limits.TIMELINE_ASIDE:
             self.aside.popitem(last=False)
+
+    def moved(self, was: tuple[int, str]) -> Aside | None:
+        """Where a message lies that was given there, if it was set aside; perhaps again, and not given in between."""
+        aside = self.aside.get(was)
+        while aside is not None and (further := self.aside.get(aside.place)) is not None:
+            if further.given:
+                break
+            aside = aside._replace(place=further.place)
+        return aside
 
     def extend(self, place: tuple[int, str], until_ms: int) -> None:
         self.extended[place] = until_ms

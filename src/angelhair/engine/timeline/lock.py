@@ -128,7 +128,7 @@ async def _keep(line: Line, helds: Sequence[Held], mark_ms: int | None) -> list[
     changes = [_touching(line, held, mark, last, now) for held, mark, last, _ in wanted]
     kept = []
     for (held, mark, last, passed), outcome in zip(wanted, await change_settled(line.store, changes), strict=True):
-        if _settled(line, held, outcome, mark, last):
+        if _settled(line, held, outcome, mark, last, now):
             if mark > held.seen_mark_ms:
                 held.raised_ms = now.monotonic_ms
             held.beat, held.seen_mark_ms, held.last = held.beat + 1, mark, last
@@ -147,8 +147,9 @@ def _touching(line: Line, held: Held, mark_ms: int, last: str, now: Moment) -> C
     return _change(line, held.lane, held.holder, held.fence, held.beat, values)
 
 
-def _settled(line: Line, held: Held, outcome: ChangeOutcome, mark_ms: int, last: str) -> bool:
-    """Whether this very change is in the row. Refused, it may be the earlier one that came back unknown."""
+def _settled(line: Line, held: Held, outcome: ChangeOutcome, mark_ms: int, last: str, now: Moment) -> bool:
+    """Whether this very change is in the row. Refused, it may be the earlier one that came back unknown: if it says the
+    same, but of an earlier time, others have watched it for as long."""
     if isinstance(outcome, Applied):
         return True
     if not isinstance(outcome, Refused):
@@ -161,7 +162,7 @@ def _settled(line: Line, held: Held, outcome: ChangeOutcome, mark_ms: int, last:
         lose(line, held)
         return False
     beat, mark, checkpoint = _whole(row, "beat"), _whole(row, "mark"), str(row.get("last"))
-    if (beat, mark, checkpoint) == (held.beat + 1, mark_ms, last):
+    if (beat, mark, checkpoint, row.get("touched_at")) == (held.beat + 1, mark_ms, last, now.wall_ms):
         return True
     # Ours, and of an earlier time: known again, and the next change is made from here.
     held.beat, held.seen_mark_ms, held.last = beat, mark, checkpoint

@@ -151,7 +151,7 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
         entries.update((row.name, row) for row in rows)
         wanted[lane, part] = [row.name for row in rows]
         rows_of_it = [Row(item.key, _values(item)) for item in group]
-        writes.append(Write(line.dues(lane, part), rows_of_it, _ttl_seconds(until_ms, now_ms)))
+        writes.append(Write(line.dues(lane, part), rows_of_it, ttl_seconds(until_ms, now_ms)))
     outcomes = await write_through(line.store, [*(row.write for row in entries.values()), *writes])
     failed = {}
     for (name, row), outcome in zip(entries.items(), outcomes, strict=False):
@@ -224,12 +224,12 @@ async def _void_copies(line: Line, puttings: Sequence[Putting]) -> None:
         part = line.part_of(time_of(key))
         # Whole, and for as long as the row itself.
         row = Row(key, {**_values(putting), "body": b"", "void": 1})
-        writes.append(Write(line.dues(lane, part), [row], _ttl_seconds(until(line, part), now_ms)))
+        writes.append(Write(line.dues(lane, part), [row], ttl_seconds(until(line, part), now_ms)))
     with suppress(StoreError):
         await line.store.write(writes)
 
 
-def _ttl_seconds(until_ms: int | None, now_ms: int) -> int | None:
+def ttl_seconds(until_ms: int | None, now_ms: int) -> int | None:
     return None if until_ms is None else max(1, -((now_ms - until_ms) // 1_000))
 
 

@@ -61,7 +61,8 @@ class Held:
     """Messages between `last` and `reached`."""
     raised_ms: int | None = None
     changing: bool = False
-    leaving: bool = False
+    left_ms: int | None = None
+    """Since when, on our own clock, it is to be given back; None: it is not."""
     lost: bool = False
     look_ms: int | None = None
     """When there may be more to read, of which it is known already."""
@@ -79,6 +80,15 @@ class Held:
     def fresh(self, now: Moment) -> bool:
         """Whether it was touched so lately that the next time will do."""
         return now.monotonic_ms - self.confirmed_ms < self.duration_ms // (2 * limits.TIMELINE_TOUCHES)
+
+    @property
+    def leaving(self) -> bool:
+        return self.left_ms is not None
+
+    def leave(self, now: Moment) -> None:
+        """Nothing more is given from it; what was, is waited for, though not for ever."""
+        if self.left_ms is None:
+            self.left_ms = now.monotonic_ms
 
     @property
     def room(self) -> int:

@@ -29,7 +29,7 @@ async def keep_sessions(line: Line) -> None:
 async def _let_go(line: Line, session: Session) -> None:
     """Nobody has asked in its name for as long as a lock lasts: others may have its shards at once."""
     for held in line.held_by(session):
-        held.leaving = True
+        held.leave(line.clock.now())
     await consumer.part_with(line, line.held_by(session))
     await consumer.leave(line, session)
 
@@ -44,8 +44,10 @@ async def make_way(line: Line) -> None:
         for entry in list(held.window.values()):
             if entry.settled:
                 continue
-            if not entry.given or (held.room and entry.hidden_until_ms > now.monotonic_ms):
-                # It has not had its chance, or there is room to wait for it.
+            hidden = entry.hidden_until_ms > now.monotonic_ms
+            if (held.room and hidden) or not (entry.given or hidden):
+                # There is room to wait for it; or it has not had its chance. Not given and hidden is what was set aside
+                # before, and whose consumer asked for more time since.
                 break
             if now.monotonic_ms - entry.first_given_ms < line.settings.lock_ms:
                 break
