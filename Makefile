@@ -24,8 +24,8 @@ ENGINE_COVERAGE_PERCENT := 95
 # Who has no Node can do without its one test; continuous integration cannot.
 NODE_SDK := $(if $(CI)$(shell command -v npm),.node-sdk/.ready)
 # What else the simulator plays; together they get as many seeds as bucketed queues do.
-OTHER_KINDS := fifo fair topics
-SHARE := $(shell echo $$(( ($(SEEDS) + 2) / 3 )))
+OTHER_KINDS := fifo fair topics timeline
+SHARE := $(shell echo $$(( ($(SEEDS) + 3) / 4 )))
 # Only `make lock` uses it, in an environment of its own.
 PIP_TOOLS := pip-tools==7.6.2
 
@@ -124,8 +124,8 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
 	$(STAGE) "tests on Spark" $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/spark
 
-# Each worker has a cluster of its own, and takes whole files, in the order of their names: those that kill nodes and wait
-# for them come early.
+# Each worker has a cluster of its own, and takes whole files, in the order of their names: the one that kills nodes and
+# waits for them comes early, with a further cluster.
 test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
 	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -21,6 +22,10 @@ GROUP_WINDOW_MILLISECONDS = 2
 
 RING_DELAY_MILLISECONDS = 1_000
 """How long a node listens before it believes what it hears of the ring. On loopback a second is plenty."""
+
+ROW_OVERHEAD_BYTES = 180
+"""Of a row in memory, by which a node knows when to write rows to disk. It is what every node finds out when it starts,
+in 2 s of processor time: more than a quarter of its start."""
 
 _COMMIT_LOG = {
     "batch": "commitlog_sync: batch",
@@ -52,6 +57,10 @@ class NodePlan:
     paxos_variant: str
     heap_megabytes: int
     short_lived: bool
+    steady: bool = False
+    """It is not killed, or not started again: what it knows of the schema it need not write to disk."""
+    class_options: tuple[str, ...] = ()
+    """Where its JVM finds classes, or writes them down; see `cluster.classes`."""
 
     @property
     def log_file(self) -> Path:
@@ -125,8 +134,11 @@ def command_line(plan: NodePlan, java: str, jars: Path) -> list[str]:
         "-XX:+UseSerialGC",  # several nodes share few cores and small heaps: no crew of collector threads for each
         "-XX:+ExitOnOutOfMemoryError",
         "-Xshare:auto",
+        *plan.class_options,
         # A node that lives for minutes is gone before an optimizing compiler has earned what it costs.
         *(["-XX:TieredStopAtLevel=1"] if plan.short_lived else []),
+        # Otherwise it writes a dozen files anew for every table that is made, and waits for the disk.
+        *(["-Dcassandra.unsafesystem=true"] if plan.steady else []),
         *opened,
         "-Djdk.attach.allowAttachSelf=true",
         "-Djava.net.preferIPv4Stack=true",
@@ -135,7 +147,9 @@ def command_line(plan: NodePlan, java: str, jars: Path) -> list[str]:
         f"-Dcassandra.storagedir={plan.directory}",
         f"-Dcassandra.ring_delay_ms={RING_DELAY_MILLISECONDS}",
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
+        f"-Dcassandra.memtable.row_overhead_size={ROW_OVERHEAD_BYTES}",
         "-cp",
-        f"{jars}/*:{configuration}",
+        # One by one and in order, and no folder: that is what an archive of classes is bound to.
+        os.pathsep.join(sorted(str(jar) for jar in jars.glob("*.jar"))),
         "org.apache.cassandra.service.CassandraDaemon",
     ]

@@ -21,30 +21,43 @@ NODES = 3
 SECOND_WORKERS_ADDRESS = 101
 """Where the clusters of further workers begin. Below are those of single tests and of proofs."""
 
+SHAKEN_ADDRESS = 201
+"""Where clusters begin that tests kill and freeze."""
 
-def first_address() -> int:
-    """Tests in parallel (pytest -n) have a cluster for each worker: what one kills or freezes is nobody else's."""
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return 1 if number == 0 else SECOND_WORKERS_ADDRESS + NODES * (number - 1)
+
+def _worker() -> int:
+    """Tests in parallel (pytest -n) have a cluster for each worker."""
+    return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 @functools.cache
 def shared_cluster() -> CassandraCluster:
-    """Three nodes, started when first asked for, stopped when the tests or the process end. What is missing on the
-    machine fails the tests in continuous integration and skips them elsewhere."""
+    """Three nodes, started when first asked for, stopped when the tests or the process end. Nobody kills them: that is
+    for `cluster_to_shake`."""
+    first_address = 1 if _worker() == 0 else SECOND_WORKERS_ADDRESS + NODES * (_worker() - 1)
+    cluster = _cluster(first_address, steady=True)
+    atexit.register(cluster.stop)
+    cluster.start()
+    return cluster
+
+
+def cluster_to_shake() -> CassandraCluster:
+    """Three nodes whose end can be survived, for `with`."""
+    return _cluster(SHAKEN_ADDRESS + NODES * _worker(), steady=False)
+
+
+def _cluster(first_address: int, steady: bool) -> CassandraCluster:
+    """What is missing on the machine fails the tests in continuous integration and skips them elsewhere."""
     import pytest
 
     # A node that is killed on purpose is no news; the driver tells it at length, from threads of its own.
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)
     try:
-        cluster = CassandraCluster(NODES, first_address=first_address(), short_lived=True)
+        return CassandraCluster(NODES, first_address=first_address, short_lived=True, steady=steady)
     except ComponentMissing as missing:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(missing))
-    atexit.register(cluster.stop)
-    cluster.start()
-    return cluster
 
 
 def stop_shared_cluster() -> None:

@@ -237,13 +237,14 @@ async def test_redrive_passes_messages_without_an_origin() -> None:
 
 @played
 async def test_redrive_and_peek_pass_finished_buckets() -> None:
-    """A message delayed by a year holds the floor, and eighty finished buckets lie between it and a visible one.
+    """A message hidden for a year holds the floor, and eighty finished buckets lie between it and a visible one.
     The naive engine began at the floor each time, and its bounded look never got past the finished buckets."""
     clock, store = new_world()
     worker = server(store, clock)
     await worker.create_queue("shop", "other", QueueSettings())
     await worker.create_queue("shop", "jobs", QueueSettings(bucket_size=1, repair_timeout_ms=100))
-    await worker.put("shop", "jobs", [NewMessage(b"later", delay_ms=365 * DAY_MS)])
+    await worker.put("shop", "jobs", [NewMessage(b"later")])
+    assert await worker.receive("shop", "jobs", [Ask(1, 365 * DAY_MS)]) != [[]]
     await worker.put("shop", "jobs", [NewMessage(b"-")] * 80)
     await consume(worker, clock, steps=300)
     await worker.put("shop", "jobs", [NewMessage(b"message")])

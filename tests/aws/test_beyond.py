@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import pytest
 from botocore.exceptions import ClientError
 
@@ -165,11 +166,12 @@ def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> Non
 
 @pytest.mark.parametrize(("attributes", "code", "words"), [
     ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue", "name ends with .fifo"),
-    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo."),
+    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo or timeline."),
     ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue", "Must be between 1 and 10."),
     ({"Angelhair.Lanes": "65"}, "InvalidAttributeValue", "Must be between 1 and 64."),
     ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue", "Must be true or false."),
     ({"Angelhair.Limits": "none"}, "InvalidAttributeValue", "Must be sqs or wide."),
+    ({"Angelhair.InFlightLimit": "-1"}, "InvalidAttributeValue", "Must be between 0 and 1000000000."),
     ({"Angelhair.Colour": "blue"}, "InvalidAttributeName", "Unknown Attribute Angelhair.Colour."),
     ({"DelaySeconds": "901"}, "InvalidAttributeValue", "Invalid value for the parameter DelaySeconds."),
 ])
@@ -241,3 +243,91 @@ def test_messages_of_a_fifo_queue_are_seen_too(sqs: Any, name: str) -> None:
     assert (seen["Body"], seen["Attributes"]["MessageGroupId"]) == ("first", "g")
     assert queue.bodies() == ["first"]
     queue.delete()
+
+
+# --- in flight --------------------------------------------------------------------------------------------------------
+
+
+def test_at_the_limit_of_what_is_in_flight_nothing_more_is_received(make: Make) -> None:
+    queue = make(**{"Angelhair.InFlightLimit": 5})
+    for number in range(8):
+        queue.send(str(number))
+    found = queue.receive(3) + queue.receive(10)
+    assert len(found) == 5
+    with pytest.raises(ClientError) as caught:
+        queue.receive()
+    assert code_of(caught) == "OverLimit"
+    assert text_of(caught).startswith("Too many messages have been received without being deleted.")
+    assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 403
+    assert len(queue.receive(MessageSystemAttributeNames=["Angelhair.Peek"])) == 3
+    for message in found[:2]:
+        queue.ack(message)
+    assert len(queue.receive(WaitTimeSeconds=20)) == 2
+
+
+def test_who_waits_is_not_told_of_the_limit_and_finds_nothing(make: Make) -> None:
+    queue = make(**{"Angelhair.InFlightLimit": 1})
+    queue.send("first")
+    queue.send("second")
+    assert len(queue.receive()) == 1
+    assert queue.receive(WaitTimeSeconds=1) == []
+
+
+def test_a_limit_of_nought_is_none_and_can_be_set_at_any_time(make: Make) -> None:
+    queue = make(**{"Angelhair.InFlightLimit": 1})
+    for number in range(4):
+        queue.send(str(number))
+    assert len(queue.receive()) == 1
+    queue.set(**{"Angelhair.InFlightLimit": 2})
+    assert len(queue.receive()) == 1
+    queue.set(**{"Angelhair.InFlightLimit": 0})
+    assert len(queue.receive()) == 2
+
+
+def test_other_doors_have_no_limit_of_what_is_in_flight(make: Make, server: RunningServer) -> None:
+    queue = make(**{"Angelhair.InFlightLimit": 1})
+    for number in range(3):
+        queue.send(str(number))
+    assert len(queue.receive()) == 1
+    got = httpx.get(f"{server.url}/queues/{queue.name}/messages/2").json()
+    assert len(got["messages"]) == 2
+
+
+# --- timelines --------------------------------------------------------------------------------------------------------
+
+
+def test_a_timeline_through_sqs(make: Make, server: RunningServer) -> None:
+    queue = make(**{"Angelhair.Kind": "timeline", "VisibilityTimeout": 1})
+    attributes = queue.sqs.get_queue_attributes(QueueUrl=queue.url, AttributeNames=["Angelhair.Kind"])["Attributes"]
+    assert attributes == {"Angelhair.Kind": "timeline"}
+    server.run(server.service.change_queue(ACCOUNT, queue.name, {"producer_delay_ms": 0}))
+    sent = queue.send("now", MessageAttributes={"a": {"DataType": "String", "StringValue": "b"}})
+    queue.send("later", DelaySeconds=limits.AWS_DELAY_MAXIMUM_SECONDS)
+    (found,) = queue.receive(10, WaitTimeSeconds=20, MessageAttributeNames=["All"], AttributeNames=["All"])
+    assert (found["MessageId"], found["Body"]) == (sent["MessageId"], "now")
+    assert found["MessageAttributes"]["a"]["StringValue"] == "b"
+    handle = found["ReceiptHandle"]
+    queue.sqs.change_message_visibility(QueueUrl=queue.url, ReceiptHandle=handle, VisibilityTimeout=0)
+    (again,) = queue.receive(10, WaitTimeSeconds=20, AttributeNames=["ApproximateReceiveCount"])
+    assert again["Attributes"] == {"ApproximateReceiveCount": "2"}
+    queue.sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=again["ReceiptHandle"])
+    queue.sqs.delete_message(QueueUrl=queue.url, ReceiptHandle=again["ReceiptHandle"])
+    assert queue.receive(10) == []
+
+
+def test_what_a_timeline_cannot_do_through_sqs_is_said(make: Make) -> None:
+    queue = make(**{"Angelhair.Kind": "timeline"})
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", DelaySeconds=limits.AWS_DELAY_MAXIMUM_SECONDS + 1)
+    assert code_of(caught) == "InvalidParameterValue", "its limit stays, unless Angelhair.Limits is wide"
+    with pytest.raises(ClientError) as caught:
+        queue.send("x", MessageGroupId="g")
+    assert "timeline" in text_of(caught)
+    with pytest.raises(ClientError) as caught:
+        queue.sqs.purge_queue(QueueUrl=queue.url)
+    assert "timeline" in text_of(caught)
+    wide = make(**{"Angelhair.Kind": "timeline", "Angelhair.Limits": "wide"})
+    wide.send("x", DelaySeconds=365 * 86_400)
+    with pytest.raises(ClientError) as caught:
+        make(**{"Angelhair.Kind": "weekly"})
+    assert code_of(caught) == "InvalidAttributeValue"

@@ -33,7 +33,7 @@ def test_a_store_that_is_away_takes_no_tries_from_an_endpoint(tmp_path: Path, mo
         endpoint.answer(500, 500)
 
         async def another_server() -> None:
-            desk.courier = Courier(server.service, desk.envelopes, allow_private=True)
+            desk.courier = Courier(server.service, desk.envelopes, desk.places)
             desk.courier.start(ACCOUNT)
 
         server.run(another_server())

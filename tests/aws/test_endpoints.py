@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,7 +16,7 @@ import pytest
 
 from angelhair import limits
 from angelhair.server.sns.deliveries.courier import Courier
-from angelhair.server.sns.deliveries.places import Forbidden, find, is_public
+from angelhair.server.sns.deliveries.places import Forbidden, Places, is_public
 from angelhair.settings import ACCOUNT
 from tests.aws.listener import Listener, listening
 from tests.aws.queues import AwsQueue
@@ -149,6 +150,28 @@ def test_given_up_it_goes_to_the_dead_letters(
     assert endpoint.sent.empty()
 
 
+def test_no_log_has_more_of_an_endpoint_than_its_host(
+    server: RunningServer, make_topic: Make, endpoint: Listener, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Path and query are all that keeps others from posting to many an endpoint."""
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(server.service.topics, "count", lambda event, count: counts.update({event: count}))
+    topic = make_topic()
+    subscribe(topic, endpoint, DeliveryPolicy=AT_ONCE)
+    endpoint.answer(500, 500, 500)
+    with caplog.at_level("INFO", "angelhair"):
+        topic.publish("unwanted")
+        server.until(lambda: counts["dropped"] == 1)
+    host = endpoint.url.partition("/inbox")[0]
+    lines = [record.getMessage() for record in caplog.records if host in record.getMessage()]
+    assert [line.split(": ")[0] for line in lines] == [
+        *[f"{host} is tried again in 0 seconds"] * 2,
+        f"a message of topic {topic.arn.split(':')[-1]} is dropped for {host}",
+    ]
+    assert "inbox" not in caplog.text and "from=topic" not in caplog.text
+
+
 def test_the_link_in_a_message_unsubscribes(sns: Any, make_topic: Make, endpoint: Listener) -> None:
     topic = make_topic()
     arn = subscribe(topic, endpoint)
@@ -173,7 +196,7 @@ def test_a_delivery_that_its_server_did_not_live_to_make_is_made(
     server.until(lambda: server.service.topics.spread_total > 0)
 
     async def another_server() -> None:
-        desk.courier = Courier(server.service, desk.envelopes, allow_private=True)
+        desk.courier = Courier(server.service, desk.envelopes, desk.places)
         desk.courier.start(ACCOUNT)
 
     assert endpoint.sent.empty()
@@ -203,18 +226,21 @@ def test_an_address_of_the_internet(address: str) -> None:
     "url", ["http://127.0.0.1/", "http://localhost:9/", "http://[::1]/", "http://2130706433/", "http://0x7f.1/"]
 )
 def test_an_endpoint_of_this_network_is_refused_unless_it_is_allowed(url: str) -> None:
+    async def look(allow_private: bool) -> str:
+        return (await Places(allow_private).find(url)).address
+
     with pytest.raises(Forbidden):
-        asyncio.run(find(url, allow_private=False))
-    assert asyncio.run(find(url, allow_private=True)).address in ("127.0.0.1", "::1")
+        asyncio.run(look(allow_private=False))
+    assert asyncio.run(look(allow_private=True)) in ("127.0.0.1", "::1")
 
 
 def test_every_address_of_a_name_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def two_addresses(*_: object, **__: object) -> list[Any]:
+    def two_addresses(*_: object, **__: object) -> list[Any]:
         return [(2, 1, 6, "", ("93.184.216.34", 80)), (2, 1, 6, "", ("10.0.0.1", 80))]
 
     async def look() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", two_addresses)
-        await find("http://both.example/", allow_private=False)
+        monkeypatch.setattr(socket, "getaddrinfo", two_addresses)
+        await Places(allow_private=False).find("http://both.example/")
 
     with pytest.raises(Forbidden):
         asyncio.run(look())

@@ -239,3 +239,14 @@ def test_rest_shows_it_and_says_what_it_cannot_do(make_fifo: Make, server: Runni
         assert rest.delete(f"{queue.name}/message/{message['receipt']}").status_code == 204
         assert rest.delete(f"{queue.name}-plain").status_code == 204
     assert queue.receive() == []
+
+
+def test_at_the_limit_of_what_is_in_flight_nothing_comes_and_nothing_is_said(make_fifo: Make) -> None:
+    queue = make_fifo(**{"Angelhair.InFlightLimit": 2})
+    for body in ("a", "b", "c"):
+        send(queue, body, group=body)
+    found = queue.receive()
+    assert [message["Body"] for message in found] == ["a", "b"]
+    assert queue.receive() == []
+    queue.ack(found[0])
+    assert queue.bodies(WaitTimeSeconds=20) == ["c"]

@@ -24,11 +24,40 @@ def said(capsys: Captured, *words: str, code: int = 0) -> tuple[list[list[str]],
     return [line.split("\t") for line in out.splitlines()], err
 
 
+@pytest.mark.parametrize("words", [
+    ("account", "list"), ("account", "delete", "shop"), ("key", "list"), ("key", "disable", "K"),
+    ("key", "enable", "K"), ("key", "delete", "K"),
+])
+def test_what_only_looks_or_changes_makes_no_store(
+    capsys: Captured, tmp_path: Path, place: tuple[str, str], words: tuple[str, ...]
+) -> None:
+    _, err = said(capsys, *words, *place, code=1)
+    program = " ".join(words[:2])
+    assert err == f"angelhair {program}: there is no store in {place[1]}; --data says where it is\n"
+    _, err = said(capsys, *words, code=1)
+    assert err == f"angelhair {program}: there is no store in angelhair-data; --data says where it is\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [("account", "create", "shop"), ("key", "create")])
+def test_the_first_account_or_key_makes_the_store_and_says_so(
+    capsys: Captured, tmp_path: Path, place: tuple[str, str], words: tuple[str, ...]
+) -> None:
+    program = " ".join(words[:2])
+    _, err = said(capsys, *words, *place)
+    assert err.startswith(f"angelhair {program}: there was no store in {place[1]}; a new one is made there\n")
+    _, err = said(capsys, *words)
+    assert err.startswith(f"angelhair {program}: there was no store in angelhair-data; a new one is made there\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["angelhair-data", "data"]
+    _, err = said(capsys, "key", "create", *place)
+    assert "a new one" not in err
+
+
 def test_accounts_are_made_listed_and_deleted(capsys: Captured, place: tuple[str, str]) -> None:
-    rows, _ = said(capsys, "account", "list", *place)
-    assert rows == [["000000000000", "default", "-"]]
-    ((number,),), _ = said(capsys, "account", "create", "shop", *place)
     said(capsys, "account", "create", "fixed", "--id", "123456789012", *place)
+    rows, _ = said(capsys, "account", "list", *place)
+    assert ["000000000000", "default", "-"] in rows
+    ((number,),), _ = said(capsys, "account", "create", "shop", *place)
     rows, _ = said(capsys, "account", "list", *place)
     assert {(row[0], row[1]) for row in rows} == {
         ("000000000000", "default"), (number, "shop"), ("123456789012", "fixed")

@@ -34,6 +34,13 @@ def test_everything_is_accounted_for(angelhair: Angelhair, client: Client) -> No
     assert list(client.queues("load-")) == [], "the queue that it made is gone"
 
 
+def test_a_fifo_queue_gets_groups_and_keys(angelhair: Angelhair, client: Client, name: str) -> None:
+    client.create_queue(f"{name}.fifo")
+    messages = angelhair("load", f"{name}.fifo", *SHORT, "--json").json["messages"]
+    assert (messages["sent"], messages["received"], messages["acked"], messages["lost"]) == (100, 100, 100, 0)
+    client.delete_queue(f"{name}.fifo")
+
+
 def test_lines_for_programs(angelhair: Angelhair) -> None:
     rows = dict(angelhair("load", *SHORT, "--keys").rows)
     assert (rows["messages acked"], rows["messages lost"], rows["wanted a second"]) == ("100", "0", "200")

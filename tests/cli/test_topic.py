@@ -23,8 +23,8 @@ def test_a_topic_from_its_making_to_its_end(angelhair: Angelhair, client: Client
 
 
 def test_fifo_and_wrong_usage(angelhair: Angelhair, name: str) -> None:
-    topic = f"t-{name}"
-    assert angelhair("topic", "create", topic, "--fifo", "--content-dedup", "--json").json["kind"] == "fifo"
+    topic = f"t-{name}.fifo"
+    assert angelhair("topic", "create", topic, "--content-dedup", "--json").json["kind"] == "fifo"
     assert "group" in angelhair("topic", "publish", topic, "x", expect=1).err
     said = angelhair("topic", "publish", topic, "--group", "g", "--json", given=b"from standard input")
     assert said.json.keys() == {"id", "topic"}

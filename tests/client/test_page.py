@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ from pathlib import Path
 import pytest
 
 import angelhair
+from angelhair import limits
+from angelhair.cli.main import build_parser
 from angelhair.client import AsyncClient, Client
+from angelhair.model import TIMELINE, QueueSettings
 from tests.client.server import ROOT, Served
 
 PAGE = (ROOT / "docs" / "client.md").read_text(encoding="utf-8")
@@ -81,3 +85,34 @@ def test_without_httpx_it_says_what_to_install(tmp_path: Path) -> None:
 def test_an_unknown_name_is_unknown() -> None:
     with pytest.raises(AttributeError, match="no attribute 'Clint'"):
         angelhair.Clint  # type: ignore[attr-defined]  # noqa: B018
+
+
+TIMELINES = (ROOT / "docs" / "timelines.md").read_text(encoding="utf-8")
+
+
+def test_the_program_on_the_page_of_timelines_prints_what_it_shows(server: Served, tmp_path: Path) -> None:
+    ((program, output),) = re.findall(
+        r"^```python\n(.*?)^```\n\n```output\n(.*?)^```$", TIMELINES, re.MULTILINE | re.DOTALL
+    )
+    ran = run(program.replace(ADDRESS, server.url), tmp_path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, output, "")
+
+
+def test_the_page_of_timelines_says_what_the_code_has() -> None:
+    assert f"**at most {limits.TIMELINE_WINDOW} messages a shard**" in TIMELINES
+    settings = QueueSettings(kind=TIMELINE)
+    for name, value in (
+        ("shards", f"{settings.lanes}"), ("granularity", f"`{settings.granularity}`"),
+        ("producer_delay", f"{settings.producer_delay_ms // 1000} s"), ("lock", f"{settings.lock_ms // 1000} s"),
+        ("expire_after", f"{(settings.expire_after_ms or 0) // 86_400_000} days"),
+        ("visibility_timeout", f"{settings.visibility_timeout_ms // 1000} s"),
+    ):
+        assert f"\n| `{name}` | {value} | " in TIMELINES
+
+
+def test_the_commands_on_the_page_of_timelines_parse() -> None:
+    shown = [line.partition("#")[0] for line in TIMELINES.splitlines() if line.startswith("    angelhair ")]
+    assert len(shown) >= 5
+    for command in shown:
+        words = shlex.split(command)[1:]
+        assert build_parser({words[0]}).parse_args(words).command == "timeline"

@@ -26,8 +26,8 @@ def test_a_topic_from_its_making_to_its_end(server: Served) -> None:
         assert (made.name, made.kind, made.queues) == ("news", "standard", None)
         assert client.create_topic("news") == made
         with pytest.raises(TopicExists) as exists:
-            client.create_topic("news", kind="fifo")
-        assert exists.value.differing == ("kind",)
+            client.create_topic("news", content_dedup=True)
+        assert exists.value.differing == ("content_dedup",)
         client.create_queue("readers")
         client.subscribe("news", "readers")
         client.subscribe("news", "readers")
@@ -58,9 +58,9 @@ def test_refusals_are_the_engines(server: Served) -> None:
                 client.publish(name, "x")
         with pytest.raises(InvalidRequest):
             client.publish("refusals", "x", content_type="schön")
-        client.create_topic("order", kind="fifo", content_dedup=True)
+        client.create_topic("order.fifo", kind="fifo", content_dedup=True)
         with pytest.raises(InvalidRequest) as refused:
-            client.publish("order", "x")
+            client.publish("order.fifo", "x")
         assert refused.value.field == "group"
 
 

@@ -28,17 +28,6 @@ def place() -> str:
     return uuid.uuid4().hex
 
 
-@pytest.fixture
-def shaken_cluster(cassandra_cluster: CassandraCluster) -> Iterator[CassandraCluster]:
-    """For tests that kill and pause nodes: whatever they leave behind is put right for the next one."""
-    yield cassandra_cluster
-    for number in range(1, cassandra_cluster.size + 1):
-        cassandra_cluster.resume(number)
-    for number in range(1, cassandra_cluster.size + 1):
-        cassandra_cluster.node(number).start()
-    cassandra_cluster.wait_until_ready()
-
-
 @pytest.fixture(scope="module")
 def world(cassandra_cluster: CassandraCluster, keyspace: str) -> Iterator[World]:
     with asyncio.Runner() as runner:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from cluster import ComponentMissing
+from cluster import CassandraCluster, ComponentMissing
+from cluster.classes import _identity, class_archive
 from cluster.configuration import TOKENS_PER_NODE, tokens
-from cluster.jars import java_command
-from cluster.nodes import CQL_PORT
+from cluster.jars import fetch_jars, java_command
+from cluster.node import CQL_PORT
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_ADDRESS = 31
@@ -69,3 +70,28 @@ def test_tokens_are_balanced_and_nobody_shares_one(nodes: int) -> None:
     assert ring[-1] < 2**63
     gaps = {following - token for token, following in itertools.pairwise(ring)}
     assert len(gaps) == 1
+
+
+def test_the_nodes_share_their_classes(cassandra_cluster: CassandraCluster) -> None:
+    archive = class_archive(java_command(), fetch_jars())
+    assert archive is not None
+    for number in range(1, cassandra_cluster.size + 1):
+        assert str(archive) in Path(f"/proc/{cassandra_cluster.node(number).pid}/maps").read_text()
+
+
+def test_without_shared_classes_a_node_starts_all_the_same(tmp_path: Path) -> None:
+    jars = tmp_path / "lib"
+    jars.mkdir()
+    no_java = "/bin/false"
+    assert class_archive(no_java, jars) is None
+    assert {file.name for file in tmp_path.iterdir()} == {"lib", "classes.lock"}
+    # One that was cut off would end the JVM that reads it: it is not taken, and goes.
+    cut_off = tmp_path / f"classes-{_identity(no_java, jars)}-1000.jsa"
+    cut_off.write_bytes(bytes(999))
+    class_archive.cache_clear()
+    assert class_archive(no_java, jars) is None
+    assert not cut_off.exists()
+    # One that is not for this JVM does it no harm.
+    foreign = tmp_path / "foreign.jsa"
+    foreign.write_bytes(b"of another JVM" * 10_000)
+    subprocess.run([java_command(), "-Xshare:auto", f"-XX:SharedArchiveFile={foreign}", "-version"], check=True)

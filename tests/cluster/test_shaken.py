@@ -1,9 +1,12 @@
-"""Nodes that freeze and die: rows 1, 3, 4, 15."""
+"""Nodes that freeze and die: rows 1, 3, 4, 15, and what is promised under load meanwhile (A1, A12). All on one cluster
+of their own, and in one file: workers take whole files, and a cluster takes a while to start."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
+import pytest
 from cassandra.cluster import ResponseFuture
 
 from angelhair.engine.schema import SEQUENCES
@@ -11,7 +14,10 @@ from angelhair.engine.store import APPLIED, Change, Key, Partition, Refused, Row
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
 from cluster import CassandraCluster
 from cluster.killing import CONFIRMED_LEAST, kill_all_under_load
-from cluster.testing import World
+from cluster.testing import World, cluster_to_shake, connected_store, fresh_keyspace
+from tests.cluster import engine_load
+from tests.cluster.engine_load import VISIBILITY_MS, drained, servers_on, under_load
+from tests.killed.ledger import Ledger
 
 PATIENCE_SECONDS = 30
 """How long something that must happen may take on a loaded machine."""
@@ -19,9 +25,40 @@ PATIENCE_SECONDS = 30
 TRIES = 4
 """How often a freeze is tried that has to be shorter than a node's own patience."""
 
-
 HASTY_SECONDS = 2.0
 """A client's time-out that is over long before a node throws a waiting request away (12 s)."""
+
+PAUSED_SECONDS = 20
+"""As the bar has it."""
+
+CONFIRMED_EACH = 200
+"""Puts that are confirmed in every stage: before, with a node dead, with one frozen, and after."""
+
+
+@pytest.fixture(scope="module")
+def own_cluster() -> Iterator[CassandraCluster]:
+    with cluster_to_shake() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def shaken_cluster(own_cluster: CassandraCluster) -> Iterator[CassandraCluster]:
+    """Whatever a test leaves behind is put right for the next one."""
+    yield own_cluster
+    for number in range(1, own_cluster.size + 1):
+        own_cluster.resume(number)
+    for number in range(1, own_cluster.size + 1):
+        own_cluster.node(number).start()
+    own_cluster.wait_until_ready()
+
+
+@pytest.fixture(scope="module")
+def world(own_cluster: CassandraCluster) -> Iterator[World]:
+    with asyncio.Runner() as runner:
+        keyspace = runner.run(fresh_keyspace(own_cluster))
+        store = runner.run(connected_store(own_cluster, keyspace))
+        yield World(runner, store, own_cluster, keyspace)
+        runner.run(store.close())
 
 
 def counted(partition: Partition, value: int | None, attempt: str) -> Change:
@@ -167,3 +204,41 @@ def test_row_03_a_dead_cluster_is_unavailable_and_a_lone_survivor_confirms_nothi
         assert await settled(world.store, counted(counter, 2, "after"))
 
     world.run(test)
+
+
+def test_one_node_killed_and_another_frozen_under_load(shaken_cluster: CassandraCluster) -> None:
+    async def test() -> None:
+        keyspace = await fresh_keyspace(shaken_cluster)
+        ledger = Ledger(VISIBILITY_MS / 1000)
+        async with servers_on(shaken_cluster, keyspace) as servers:
+            async with under_load(servers, ledger, "load") as loaded:
+                await loaded.confirm(CONFIRMED_EACH)
+                shaken_cluster.kill(2)
+                await loaded.confirm(CONFIRMED_EACH)
+                await asyncio.to_thread(shaken_cluster.start_node, 2)
+                await loaded.confirm(CONFIRMED_EACH)
+                shaken_cluster.pause(3)
+                await asyncio.gather(asyncio.sleep(PAUSED_SECONDS), loaded.confirm(CONFIRMED_EACH))
+                shaken_cluster.resume(3)
+                await asyncio.to_thread(shaken_cluster.wait_until_ready)
+                await loaded.confirm(CONFIRMED_EACH)
+            account = await drained(servers, ledger)
+        print(account)
+        assert account.broken == []
+        assert account.confirmed >= 5 * CONFIRMED_EACH
+        assert account.acked + account.acks_unknown >= account.confirmed
+
+    asyncio.run(test())
+
+
+def test_the_whole_cluster_killed_under_load(shaken_cluster: CassandraCluster) -> None:
+    async def test() -> None:
+        keyspace = await fresh_keyspace(shaken_cluster)
+        killed = await engine_load.kill_all_under_load(
+            shaken_cluster, keyspace, kills=1, confirmed_each=2 * CONFIRMED_EACH
+        )
+        print(killed.account)
+        assert killed.account.broken == []
+        assert killed.kills == 1
+
+    asyncio.run(test())

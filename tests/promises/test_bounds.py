@@ -132,13 +132,13 @@ async def test_a_page_of_names_is_full_though_queues_are_being_deleted(
 
 
 async def test_a14_wake_rows_of_a_deleted_queue_go_however_far_ahead(world: World) -> None:
-    """Naive: drop the index up to the present. What was delayed for years would leave its rows behind for good."""
+    """Naive: drop the index up to the present. What was hidden for years would leave its rows behind for good."""
     server = world.server()
     queue = await server.create("orders")
-    await server.put("orders", delay_ms=1_000 * DAY)
-    await server.put("orders")
-    (delivery,) = await server.receive("orders")
-    await server.extend("orders", delivery, 30 * DAY)
+    await server.put("orders", count=2)
+    first, second = await server.receive("orders", 2)
+    await server.extend("orders", first, 1_000 * DAY)
+    await server.extend("orders", second, 30 * DAY)
     now_ms = world.dial.wall_ms
     far = [places.wake_period(places.wake_slot(now_ms + days * DAY)) for days in (30, 1_000)]
     spans = [Span(places.wakes(queue.incarnation, 0, period + step)) for period in far for step in (-1, 0, 1)]

@@ -126,26 +126,6 @@ async def test_r11_priorities_change_while_the_queue_is_in_use(world: World) -> 
     assert (len(queue.lanes), dict(queue.ranks)) == (1, {})
 
 
-async def test_r11_dead_letters_keep_their_priority_and_bring_it_back(world: World) -> None:
-    server = world.server()
-    await server.create("dead", priorities=3)
-    await server.create("plain dead".replace(" ", "-"))
-    for name, dead in (("orders", "dead"), ("chores", "plain-dead")):
-        await server.create(
-            name, priorities=3, max_deliveries=1, dead_letter_queue=dead, visibility_timeout_ms=SECOND
-        )
-        await server.put(name, b"urgent", priority=2)
-        await server.receive(name)
-        world.wait(2 * SECOND)
-        assert await server.receive(name) == []
-        await server.work(name, SECOND)
-        assert [seen.body for seen in await server.engine.peek(world.account, dead, 10)] == [b"urgent"]
-        if dead == "dead":
-            assert [seen.priority for seen in await server.engine.peek(world.account, dead, 10)] == [2]
-        assert await server.engine.redrive(world.account, dead, None, 10) == 1
-        assert [(found.body, found.priority) for found in await server.receive(name)] == [(b"urgent", 2)]
-
-
 async def test_r11_stats_and_peek_see_every_rank(world: World) -> None:
     server = world.server()
     await server.create("orders", priorities=3)
@@ -323,41 +303,6 @@ async def test_r11_no_longer_fair_its_noisy_lanes_are_read_to_their_end(world: W
         await server.work("orders", 5 * SECOND)
     queue = await world.queue("orders")
     assert (list(queue.lanes), dict(queue.ranks)) == ([0], {})
-
-
-async def test_r11_a_flood_that_comes_back_from_the_dead_letters_is_noisy_there(world: World) -> None:
-    server = world.server()
-    await server.create("dead")
-    await server.create("orders", max_deliveries=1, dead_letter_queue="dead", visibility_timeout_ms=SECOND)
-    await flood(server, "orders", 40)
-    assert len(await server.receive("orders", 40)) == 40
-    world.wait(2 * SECOND)
-    await server.receive("orders", 40)
-    await server.work("orders", SECOND)
-    assert await server.engine.redrive(world.account, "dead", None, 100) == 40
-    await server.put("orders", b"quiet", group="tenant")
-    taken = await take_one_by_one(server, "orders", AHEAD + 1)
-    assert b"quiet" in [delivery.body for delivery in taken]
-
-
-async def test_r11_a_server_that_never_heard_of_a_lane_brings_its_messages_back_as_urgent_as_they_were(
-    world: World,
-) -> None:
-    # Found by seed 191 of fair queues.
-    first, second = world.server(), world.server()
-    await first.create("dead")
-    settings = {"max_deliveries": 1, "dead_letter_queue": "dead", "visibility_timeout_ms": SECOND}
-    await first.create("orders", priorities=3, **settings)
-    assert await second.receive("orders") == []
-    for _ in range(limits.NOISY_MESSAGES + 5):
-        await first.put("orders", b"urgent", priority=2, group="flood")
-    assert len(await first.receive("orders", 100)) == limits.NOISY_MESSAGES + 5
-    assert Rank(2, noisy=True) in (await world.queue("orders")).ranks.values()
-    world.wait(2 * SECOND)
-    await first.receive("orders", 100)
-    await first.work("orders", SECOND)
-    assert await second.engine.redrive(world.account, "dead", None, 100) == limits.NOISY_MESSAGES + 5
-    assert {*priorities(await first.receive("orders", 100))} == {2}
 
 
 async def test_r11_a_noisy_tenant_with_priorities_waits_within_its_priority(world: World) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from angelhair.engine import places
 from angelhair.engine.marks import Marks
 from angelhair.engine.store import Slice, Span, Values
-from angelhair.model import Delivery, MessageId
+from angelhair.model import Delivery, DueId, MessageId
 from tests.queues import World
 
 SHOWN_MARKS = ("reader", "final", "settled", "repair", "floor")
@@ -32,19 +32,19 @@ def runs(whole_numbers: Iterable[int]) -> str:
     )
 
 
-def deliveries(got: list[Delivery]) -> list[str]:
+def deliveries(got: list[Delivery], called: Callable[[MessageId], str] = reference) -> list[str]:
     """One line for each run of plain messages, one for each that has something to say."""
     if not got:
         return ["gets nothing"]
     lines = []
     plain: dict[tuple[int, int], list[int]] = {}
     for delivery in got:
-        if delivery.body == b"-" and delivery.origin is None:
+        if delivery.body == b"-" and delivery.origin is None and not isinstance(delivery.id, DueId):
             plain.setdefault((delivery.id.lane, delivery.deliveries), []).append(delivery.id.number)
         else:
             origin = f", which came from {delivery.origin.partition('/')[2]}" if delivery.origin else ""
             text = f' "{delivery.body.decode()}"' if delivery.body != b"-" else ""
-            lines.append(f"gets {reference(delivery.id)}{text}, delivery {delivery.deliveries}{origin}")
+            lines.append(f"gets {called(delivery.id)}{text}, delivery {delivery.deliveries}{origin}")
     for (lane, count), found in plain.items():
         where = f" of lane {lane}" if lane else ""
         lines.append(f"gets {runs(found)}{where}, delivery {count}")

@@ -12,7 +12,7 @@ from typing import Any
 
 from angelhair.engine.schema import BODIES, POINTERS, SEQUENCES, STATES, WAKES
 from angelhair.engine.store import Table
-from angelhair.model import Ask, MessageId, NewMessage, QueueSettings, WantedChange
+from angelhair.model import Ask, DueId, MessageId, NewMessage, QueueSettings, WantedChange
 from tests.faults import LOSE_ANSWER, UNAVAILABLE
 from tests.queues import DAY, HOUR, MINUTE, SECOND, YEAR, Server, succeeded
 from tests.scenarios import looking
@@ -25,7 +25,7 @@ TABLES: dict[str, Table] = {
 }
 TABLE = "|".join(TABLES)
 WORDS = {
-    "duration": DURATION, "name": r"[\w.-]+", "id": r"\d+(?:-\d+)?", "number": r"\d+", "server": "[A-Z]",
+    "duration": DURATION, "name": r"[\w.-]+", "id": r"L?\d+(?:-\d+)?", "number": r"\d+", "server": "[A-Z]",
     "table": TABLE,
 }
 
@@ -133,7 +133,7 @@ async def write(story: Story, server: Server, identity: str, name: str, text: st
 @sentence("producer puts <number> messages? into <name>(?:, delayed by <duration>)?")
 async def put_many(story: Story, server: Server, count: str, name: str, delay: str | None) -> Answer:
     message = NewMessage(b"-", delay_ms=milliseconds(delay) if delay else None)
-    return _confirmed(await server.put_outcomes(name, [message] * int(count)))
+    return _confirmed(story, await server.put_outcomes(name, [message] * int(count)))
 
 
 @sentence("producer puts <text> into <name>(?:, delayed by <duration>)?(?:, under the key <text>)?")
@@ -141,17 +141,21 @@ async def put_one(
     story: Story, server: Server, text: str, name: str, delay: str | None, key: str | None
 ) -> Answer:
     message = NewMessage(text.encode(), delay_ms=milliseconds(delay) if delay else None, key=key)
-    return _confirmed(await server.put_outcomes(name, [message]))
+    return _confirmed(story, await server.put_outcomes(name, [message]))
 
 
-def _confirmed(outcomes: list[Any]) -> Answer:
+def _confirmed(story: Story, outcomes: list[Any]) -> Answer:
     lanes: dict[int, list[int]] = {}
+    late: list[str] = []
     for outcome in outcomes:
         identity = succeeded(outcome)
-        lanes.setdefault(identity.lane, []).append(identity.number)
+        if isinstance(identity, DueId):
+            late.append(story.called(identity))
+        else:
+            lanes.setdefault(identity.lane, []).append(identity.number)
     return [
         f"confirmed as {looking.runs(found)}" + (f" of lane {lane}" if lane else "") for lane, found in lanes.items()
-    ]
+    ] + [f"confirmed as {name}, which waits in the delay line" for name in late]
 
 
 # --- consumers ------------------------------------------------------------------------------------------------------
@@ -163,8 +167,8 @@ async def receive(story: Story, server: Server, name: str, count: str, hide: str
     (outcome,) = await server.engine.receive(story.world.account, name, [ask])
     got = succeeded(outcome)
     for delivery in got:
-        story.held.setdefault((name, looking.reference(delivery.id)), []).append(delivery)
-    return looking.deliveries(got)
+        story.held.setdefault((name, story.called(delivery.id)), []).append(delivery)
+    return looking.deliveries(got, story.called)
 
 
 @sentence("consumer acks <id>(?: to <id>)? of <name>(?: with the receipt of delivery <number>)?")

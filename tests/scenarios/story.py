@@ -13,9 +13,10 @@ from typing import Any
 
 from angelhair.engine.puts import Reservation
 from angelhair.errors import AngelhairError, OutcomeUnknown, Unavailable
-from angelhair.model import Delivery
+from angelhair.model import Delivery, DueId, MessageId
 from tests.faults import Rule
 from tests.queues import Server, World
+from tests.scenarios import looking
 
 FOLDER = Path(__file__).parent
 WHERE_TO_LOOK = "the sentences that there are stand in docs/scenarios.md"
@@ -67,6 +68,16 @@ class Story:
         self.taken: dict[tuple[str, str], Reservation] = {}
         self.held: dict[tuple[str, str], list[Delivery]] = {}
         self.interruptions: list[Rule] = []
+        self.late: list[MessageId] = []
+        """Ids of messages that wait or have waited in the delay line: nobody counts them, so the story does."""
+
+    def called(self, identity: MessageId) -> str:
+        """As the story says it."""
+        if not isinstance(identity, DueId):
+            return looking.reference(identity)
+        if identity not in self.late:
+            self.late.append(identity)
+        return f"L{self.late.index(identity) + 1}"
 
     def server(self, name: str | None) -> Server:
         name = name or "A"

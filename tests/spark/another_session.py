@@ -45,6 +45,7 @@ def session(master: str) -> SparkSession:
         .config("spark.connect.grpc.binding.port", "0")
         .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin" if SERVING else "")
         .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
+        .config("spark.executor.extraJavaOptions", os.environ["SPARK_SUBMIT_OPTS"])
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )

@@ -16,6 +16,10 @@ from angelhair.cli.main import main
 from angelhair.cli.pipeline import jobs
 from angelhair.spark import register
 from tests.spark.live import Live, on_cassandra, on_file
+from tests.spark.sessions import SHORT_LIVED
+
+# Of every Spark that tests start, in processes of their own too: what they start inherits it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
 
 @pytest.fixture(scope="session")

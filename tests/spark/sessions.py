@@ -19,6 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = str(Path(__file__).with_name("another_session.py"))
 PATIENCE_SECONDS = 600
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A JVM that lives for minutes is gone before an optimizing compiler has earned what it costs, which is a third of the
+processor time of these tests; and a crew of collector threads is for more than two cores."""
+
 
 def environment() -> dict[str, str]:
     """Tasks find the package where this process does: for workers elsewhere the path has to be absolute."""

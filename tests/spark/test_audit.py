@@ -98,7 +98,7 @@ def test_a_clean_queue_with_every_state_has_no_findings(spark: SparkSession, liv
         live.run(live.engine.step(ACCOUNT, queue))
     # Ids that were taken and never written, as by a server that died in between.
     _skip_ids(live, queue, 3)
-    live.put(queue, [NewMessage(b"later", delay_ms=3_600_000)])
+    live.put(queue, [NewMessage(b"later", delay_ms=600_000)])
     live.put(queue, [NewMessage(b"x")] * 10)
     live.ack(queue, live.receive(queue, 10, 3_600_000)[:4])
     live.work_until(queue, "settled", 6)

@@ -29,7 +29,7 @@ def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live
     queue = live.create(bucket_size=10, visibility_timeout_ms=3_600_000)
     before = datetime.now(UTC)
     live.put(queue, [NewMessage(b"%d" % number, attributes=json.dumps({"n": number})) for number in range(25)])
-    live.put(queue, [NewMessage(b"later", delay_ms=3_600_000)])
+    live.put(queue, [NewMessage(b"later", delay_ms=600_000)])
     taken = live.receive(queue, 8)
     live.ack(queue, taken[:5])
     changed = [WantedChange(taken[6].receipt, body=b"changed")]
@@ -51,7 +51,7 @@ def test_every_message_is_there_with_what_became_of_it(spark: SparkSession, live
         enqueued, delivered = row.enqueued_at.replace(tzinfo=UTC), row.first_delivered_at.replace(tzinfo=UTC)
         assert before.replace(microsecond=0) <= enqueued <= delivered <= datetime.now(UTC)
         assert (row.settled_at is not None) == (row.state == "acked")
-    assert (found[25].due_at - found[25].enqueued_at).total_seconds() == 3_600
+    assert (found[25].due_at - found[25].enqueued_at).total_seconds() == 600
     # Nothing was taken away: the next message in line is the one that would have been.
     assert [delivery.id.number for delivery in live.receive(queue, 1)] == [8]
 

@@ -59,6 +59,7 @@ def create(arguments: argparse.Namespace) -> int:
         lambda store: accounts.create_account(
             store, arguments.name, arguments.id, RandomIdentities(), SystemClock().now()
         ),
+        makes=True,
     )
     if arguments.json:
         print_json(_json(made))

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from angelhair.cli.config import WRONG_SETTINGS, add_settings_flags, read_settings
-from angelhair.cli.exits import Ended
+from angelhair.cli.exits import FAILED, Ended, complain
 from angelhair.engine.store import Store
 from angelhair.server.configuration import SettingsRefused
 
@@ -22,14 +22,20 @@ def add_store_flags(parser: argparse.ArgumentParser) -> None:
     add_settings_flags(parser, ["embedded", "cassandra"])
 
 
-def with_store(arguments: argparse.Namespace, work: Callable[[Store], Awaitable[T]]) -> T:
-    """Opens the store that these flags, the environment or a file name, as a server with the same would."""
-    from angelhair.cli.opening import open_store
+def with_store(arguments: argparse.Namespace, work: Callable[[Store], Awaitable[T]], makes: bool = False) -> T:
+    """Opens the store that these flags, the environment or a file name, as a server with the same would. One that is
+    not there is made, and that is said, if `makes`: the first key may come before the first server."""
+    from angelhair.cli.opening import database_path, is_there, open_store
 
     try:
         settings = read_settings(arguments).settings
     except SettingsRefused as refused:
         raise Ended(WRONG_SETTINGS, "; ".join(refused.problems)) from refused
+    if not is_there(settings):
+        place = database_path(settings).parent
+        if not makes:
+            raise Ended(FAILED, f"there is no store in {place}; --data says where it is")
+        complain(arguments.program, f"there was no store in {place}; a new one is made there")
     # The driver reports every attempt by itself; what matters comes back as one line.
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)
 

@@ -86,7 +86,7 @@ def create(arguments: argparse.Namespace) -> int:
         await accounts.create_key(store, key)
         return key
 
-    made = with_store(arguments, make)
+    made = with_store(arguments, make, makes=True)
     if arguments.json:
         print_json({**_json(made), "secret": made.secret})
     else:

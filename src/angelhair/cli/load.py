@@ -16,9 +16,10 @@ from angelhair.cli.load_accounts import Accounts
 from angelhair.cli.output import Advance, Cell, Column, print_json, print_table, progress
 from angelhair.cli.parsers import add_command, duration, whole
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
+from angelhair.model import FIFO
 
 if TYPE_CHECKING:
-    from angelhair.client import AsyncClient, Message
+    from angelhair.client import AsyncClient, Draft, Message, Queue
 
 DEFAULT_RATE = 100
 DEFAULT_SECONDS = 10.0
@@ -28,6 +29,9 @@ DEFAULT_BODY_BYTES = 200
 
 SHOW_SECONDS = 0.2
 """How often the progress bar moves."""
+
+FIFO_GROUPS = 64
+"""Groups that the messages for a fifo queue are of, in turn: one alone would be received by one consumer at a time."""
 
 HEAD_BYTES = 48
 """The run's name and a message's number, which every body begins with."""
@@ -39,7 +43,8 @@ def add_to(commands: Any) -> None:
         "Puts messages at a rate for a time, receives and acks them, and accounts for each: sent, received, acked, "
         "lost, doubled. A message is due at its moment whatever the server does, and its times count from then. "
         "Without QUEUE it makes one and deletes it at the end; of a queue with other messages it leaves those alone "
-        "(they come back when their visibility time-out ends). Exits with 0 if everything was sent, received and "
+        "(they come back when their visibility time-out ends); to a fifo queue it sends messages of "
+        f"{FIFO_GROUPS} groups, each with a key. Exits with 0 if everything was sent, received and "
         "acked, with 75 if that is open because the server cannot be asked, else with 1; messages that come twice are "
         "allowed, and counted. Ctrl-C ends it early, with a report of what it knows.",
         """
@@ -104,22 +109,21 @@ async def _run(arguments: argparse.Namespace, wanted: int, made: set[str]) -> Lo
 
 
 @asynccontextmanager
-async def _queue(client: AsyncClient, name: str | None, made: set[str]) -> AsyncIterator[str]:
+async def _queue(client: AsyncClient, name: str | None, made: set[str]) -> AsyncIterator[Queue]:
     """The queue to use; one that is made here is in `made` for as long as it may be there."""
     if name is not None:
         # A name that is not there is said before anything is sent.
-        await client.queue(name)
-        yield name
+        yield await client.queue(name)
         return
     name = f"load-{uuid4().hex[:8]}"
     made.add(name)
     try:
-        await client.create_queue(name)
+        queue = await client.create_queue(name)
     except Unavailable:
         made.discard(name)
         raise
     try:
-        yield name
+        yield queue
     finally:
         with suppress(AngelhairError):
             await client.delete_queue(name)
@@ -128,7 +132,8 @@ async def _queue(client: AsyncClient, name: str | None, made: set[str]) -> Async
 
 class Load:
     def __init__(
-        self, client: AsyncClient, producer: AsyncClient, queue: str, arguments: argparse.Namespace, accounts: Accounts
+        self, client: AsyncClient, producer: AsyncClient, queue: Queue, arguments: argparse.Namespace,
+        accounts: Accounts,
     ) -> None:
         self.accounts = accounts
         self.interrupted = False
@@ -136,7 +141,8 @@ class Load:
         """Why the server could not be asked at the end."""
         self._client = client
         self._producer = producer
-        self._queue = queue
+        self._queue = queue.name
+        self._is_fifo = queue.kind == FIFO
         self._arguments = arguments
         self._head = uuid4().hex[:16]
         self._next = 0
@@ -206,6 +212,16 @@ class Load:
     def _body(self, number: int) -> bytes:
         return f"{self._head} {number} ".encode().ljust(self._arguments.size, b".")
 
+    def _drafts(self, numbers: range) -> list[bytes | str | Draft]:
+        if not self._is_fifo:
+            return [self._body(number) for number in numbers]
+        from angelhair.client import Draft
+
+        return [
+            Draft(self._body(number), key=f"{self._head}-{number}", group=f"{self._head}-{number % FIFO_GROUPS}")
+            for number in numbers
+        ]
+
     def _number(self, message: Message) -> int | None:
         head, _, rest = message.body.partition(b" ")
         number = rest.partition(b" ")[0]
@@ -227,7 +243,7 @@ class Load:
             await self._put(range(first, self._next))
 
     async def _put(self, numbers: range) -> None:
-        outcomes = await self._producer.put_many(self._queue, [self._body(number) for number in numbers])
+        outcomes = await self._producer.put_many(self._queue, self._drafts(numbers))
         answered = asyncio.get_running_loop().time()
         for number, outcome in zip(numbers, outcomes, strict=True):
             if outcome.error is None:

@@ -56,7 +56,7 @@ async def prepare(settings: Settings, tell: Tell = silence) -> None:
 
 async def keys_there(settings: Settings) -> bool:
     """Whether the store has access keys. Creates none: what is not there, or cannot be opened, has none."""
-    if not settings.on_cassandra and not database_path(settings).exists():
+    if not is_there(settings):
         return False
     try:
         store = await open_store(settings)
@@ -66,6 +66,14 @@ async def keys_there(settings: Settings) -> bool:
         return bool((await accounts.read_keys(store)).keys)
     finally:
         await store.close()
+
+
+def is_there(settings: Settings) -> bool:
+    """Whether there is a store, or cannot be seen to be none: whoever opens it is then told more."""
+    try:
+        return settings.on_cassandra or database_path(settings).exists()
+    except OSError:
+        return True
 
 
 def describe_store(settings: Settings) -> str:

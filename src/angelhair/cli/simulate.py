@@ -32,8 +32,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--replay", type=whole(0), metavar="SEED", help="play one seed and print every step")
     parser.add_argument(
         "--kind", choices=KINDS, default=BUCKETED,
-        help="of the queue; fair: a bucketed one with tenants and priorities; topics: over queues of both kinds "
-        "(default: %(default)s)",
+        help="of the queue; fair: a bucketed one with tenants and priorities; topics: over bucketed and "
+        "fifo ones (default: %(default)s)",
     )
     parser.add_argument("--quiet", action="store_true", help="with --replay: only the verdict")
 

@@ -22,11 +22,11 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         verbs, "create", "make a topic",
         "Makes a topic. What is published to it reaches every queue that is subscribed then. One that exists with the "
-        "same settings is as good as a new one.",
-        "angelhair topic create news\nangelhair topic create prices --fifo --content-dedup", create,
+        "same settings is as good as a new one. By one whose name ends with .fifo each queue gets the messages of a "
+        "group in their order.",
+        "angelhair topic create news\nangelhair topic create prices.fifo --content-dedup", create,
     )
     _add_topic(parser)
-    parser.add_argument("--fifo", action="store_true", help="each queue gets the messages of a group in their order")
     parser.add_argument("--content-dedup", action="store_true", help="of a fifo topic: equal bodies are one message")
     add_server_flags(parser)
 
@@ -65,7 +65,8 @@ def add_to(commands: Any) -> None:
         verbs, "publish", "publish a message",
         "Publishes one message and prints its id. The body is BODY, or what is in a file, or comes from standard "
         "input, byte for byte.",
-        "angelhair topic publish news 'hello'\nangelhair topic publish prices --group eur --file prices.json", publish,
+        "angelhair topic publish news 'hello'\nangelhair topic publish prices.fifo --group eur --file prices.json",
+        publish,
     )
     _add_topic(parser)
     parser.add_argument("body", metavar="BODY", nargs="?", help="the body; - or nothing reads standard input")
@@ -82,9 +83,8 @@ def _add_topic(parser: argparse.ArgumentParser) -> None:
 
 
 def create(arguments: argparse.Namespace) -> int:
-    kind = "fifo" if arguments.fifo else "standard"
     with connected(arguments) as client:
-        made = client.create_topic(arguments.topic, kind=kind, content_dedup=arguments.content_dedup)
+        made = client.create_topic(arguments.topic, content_dedup=arguments.content_dedup)
     if arguments.json:
         print_json(topic_json(made))
     else:

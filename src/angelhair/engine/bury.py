@@ -6,11 +6,12 @@ import json
 
 from angelhair import limits
 from angelhair.engine import catalog, places
+from angelhair.engine.delays import bury_line
 from angelhair.engine.lives import LIVES, Life
 from angelhair.engine.marks import pointer_marks
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import NOTHING, Applied, Change, Row, RowChange, Span, Store
-from angelhair.model import BUCKETED
+from angelhair.model import BUCKETED, HIDDEN
 
 
 async def bury_step(store: Store) -> bool:
@@ -46,7 +47,10 @@ async def _bury(store: Store, grave: Row) -> None:
     lanes: list[int] = json.loads(str(grave.values["lanes"]))
     bucket_size = grave.values["bucket_size"]
     assert isinstance(bucket_size, int)
-    life = LIVES[str(grave.values.get("kind") or BUCKETED)]
+    kind = str(grave.values.get("kind") or BUCKETED)
+    life, account = LIVES[kind], str(grave.values["account"])
+    if kind == BUCKETED and not account.startswith(HIDDEN):
+        await bury_line(store, account, incarnation)
     for lane in lanes:
         if await life.drop_some(store, incarnation, lane):
             return

@@ -16,7 +16,7 @@ from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.lives import LIVES
-from angelhair.engine.ranks import PLAIN, Rank, differing, unlike_plain
+from angelhair.engine.ranks import PLAIN, Rank, differing, unlike_plain, worth_keeping
 from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
 from angelhair.errors import InvalidRequest, QueueExists, QueueNotFound, StoreError, Unavailable
@@ -363,7 +363,7 @@ def _values_of(queue: Queue) -> Values:
 def _settings_text(queue: Queue) -> str:
     """Notes and ranks go among the settings, which readers of other versions pass over if they do not know them: to
     those, every lane is like the others."""
-    ranks = {str(lane): rank for lane, rank in sorted(queue.ranks.items()) if lane in queue.lanes}
+    ranks = {str(lane): rank for lane, rank in sorted(worth_keeping(queue.ranks, queue.lanes, queue.settings))}
     more = {name: value for name, value in (("notes", queue.notes), ("ranks", ranks)) if value}
     if not more:
         return queue.settings.to_text()

@@ -7,6 +7,9 @@ An id is an answer only when the key's row was committed with it. A committed ro
 that is pending is there for much longer than any put may sleep: it says what its id has gone on from, and as long as
 that is not void nobody may forget it. When its window is over, the next put with the key voids that and takes the row.
 
+A message that is to wait in the delay line has an id that is made of its row's token, whose end says so: whoever
+completes it writes it there too, and no bucket gets it as well.
+
 Many at a time, in rounds: all keys in one call of the store, then all bodies of a lane in one, then all commits. Most
 are done in the first round; those that met somebody else's pending key, or a finished bucket, go another.
 """
@@ -22,15 +25,19 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.bucketed import put, wake
+from angelhair.engine.bucketed.first import first_id
 from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
-from angelhair.engine.settling import change_settled, read_surely
+from angelhair.engine.settling import change_settled
 from angelhair.engine.standing import as_they_stand
-from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Span, Value, Values
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId
 
 PENDING, COMMITTED = "pending", "committed"
+
+ELSEWHERE = "~"
+"""The end of a token: the message at the row's id waits in the delay line."""
 
 
 class Keyed(NamedTuple):
@@ -39,10 +46,13 @@ class Keyed(NamedTuple):
     lane: Lane
     placed: put.Placed
     key: str
+    put_elsewhere: put.PutElsewhere
     asked_at: int
     """From when on its key counts."""
     token: str | None = None
     """What every try to put this message has in its key's row, if there may be several that do not know each other."""
+    waits_elsewhere: bool = False
+    """In the delay line, if it is the first with its key."""
 
 
 class Answer(NamedTuple):
@@ -83,7 +93,13 @@ class _Try:
         return self.placed.number
 
     @property
+    def elsewhere(self) -> bool:
+        return self.token.endswith(ELSEWHERE)
+
+    @property
     def id(self) -> MessageId:
+        if self.elsewhere:
+            return first_id(self.lane.number, self.token)
         return MessageId(self.lane.number, self.number)
 
 
@@ -97,7 +113,6 @@ class Reserved(Protocol):
 
 
 Reserve = Callable[[int], Awaitable[Reserved]]
-
 
 async def put_keyed(
     items: Sequence[Keyed], lane_of: Callable[[int], Lane], attempt: str, now: Moment, reserve_again: Reserve
@@ -130,26 +145,28 @@ async def _one_round(
 ) -> None:
     store = tries[0].lane.store
     for number, one in enumerate(tries):
-        one.token = one.item.token or f"{attempt}.{number}"
+        one.token = one.item.token or f"{attempt}.{number}{_end_of_token(one)}"
     unsure: set[int] = set()
     outcomes = await change_settled(store, [_change(one, one.expect, PENDING, one.id) for one in tries], unsure)
     for index in unsure:
         tries[index].repeated = True
     ready = [one for one, outcome in zip(tries, outcomes, strict=True) if _owns(one, outcome, lane_of, again)]
     # Before their rows are taken: nobody would know any more that these are to be void.
-    await _void([one.taken_over for one in tries if one.taken_over is not None], lane_of, now)
+    await void_all([one.taken_over for one in tries if one.taken_over is not None], lane_of, now)
     for one in tries:
         one.taken_over = None
     await _gone_on([one for one in ready if one.before is not None], lane_of, now)
     open_ones = [one for one in ready if one.answer is None]
-    unfit = await _void_among([one for one in open_ones if again or one.resuming or one.repeated or one.item.token])
+    here = [one for one in open_ones if not one.elsewhere]
+    unfit = await _void_among([one for one in here if again or one.resuming or one.repeated or one.item.token])
     left_out = {one.item.key for one in unfit}
-    unfit += await _standing([one for one in open_ones if one.resuming and one.item.key not in left_out])
+    unfit += await _standing([one for one in here if one.resuming and one.item.key not in left_out])
     left_out.update(one.item.key for one in unfit)
     for group in _by_lane([one for one in open_ones if one.item.key not in left_out]):
-        written = await put.write(group[0].lane, [one.placed for one in group], now)
+        written = await _written(group, now)
         for one in group:
-            one.answer = written.outcomes.get(one.number)
+            if not one.elsewhere:
+                one.answer = written.get(one.number)
             if one.answer is None:
                 unfit.append(one)
             elif isinstance(one.answer, AngelhairError) and (again or one.resuming):
@@ -165,6 +182,24 @@ async def _one_round(
     await _move_on([one for one in unfit if one.answer is None], reserve_again)
 
 
+async def _written(tries: Sequence[_Try], now: Moment) -> dict[int, put.PutOutcome]:
+    """Of one lane, by id: those that are not in it can no longer be put where they are."""
+    lane, outcomes = tries[0].lane, dict[int, put.PutOutcome]()
+    if here := [one.placed for one in tries if not one.elsewhere]:
+        outcomes.update((await put.write(lane, here, now)).outcomes)
+    late = [put.Late(one.token, one.placed.message, one.placed.enqueued_at) for one in tries if one.elsewhere]
+    if late:
+        found = await tries[0].item.put_elsewhere(lane, late)
+        for one, outcome in zip([one for one in tries if one.elsewhere], found, strict=True):
+            one.answer = outcome
+    return outcomes
+
+
+def _end_of_token(one: _Try) -> str:
+    """What has gone on from a bucket stays in buckets."""
+    return ELSEWHERE if one.item.waits_elsewhere and one.before is None else ""
+
+
 def _by_lane(tries: Sequence[_Try]) -> list[list[_Try]]:
     by_lane: dict[int, list[_Try]] = {}
     for one in tries:
@@ -172,7 +207,7 @@ def _by_lane(tries: Sequence[_Try]) -> list[list[_Try]]:
     return list(by_lane.values())
 
 
-async def _void(ids: Sequence[MessageId], lane_of: Callable[[int], Lane], now: Moment) -> set[MessageId]:
+async def void_all(ids: Sequence[MessageId], lane_of: Callable[[int], Lane], now: Moment) -> set[MessageId]:
     """Those for which it is too late."""
     late: set[MessageId] = set()
     for lane in sorted({each.lane for each in ids}):
@@ -186,7 +221,7 @@ async def _gone_on(tries: Sequence[_Try], lane_of: Callable[[int], Lane], now: M
     answer."""
     if not tries:
         return
-    given_out = await _void([one.before for one in tries if one.before is not None], lane_of, now)
+    given_out = await void_all([one.before for one in tries if one.before is not None], lane_of, now)
     now_ms = await wake.index_time_ms(tries[0].lane)
     for one in tries:
         if one.before in given_out:
@@ -237,6 +272,9 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
     gone_on_from = MessageId.parse(before) if isinstance(before, str) else None
     own = MessageId(one.item.lane.number, one.item.placed.number)
     is_own = own == MessageId(lane, number) or found.get("attempt") == one.item.token
+    if one.item.waits_elsewhere:
+        # It has no number: what this call has written tells.
+        is_own = str(found.get("attempt")).partition(".")[0] == one.token.partition(".")[0]
     is_over = isinstance(expires_at, int) and expires_at <= one.item.asked_at
     if is_over and not is_own and own != gone_on_from:
         # Its window is over: it counts as absent. What is our own is ours, however old it is.
@@ -247,7 +285,7 @@ def _owns(one: _Try, outcome: ChangeOutcome, lane_of: Callable[[int], Lane], aga
         return False
     one.ours = one.before_is_ours = is_own
     if status == COMMITTED:
-        one.answer = MessageId(lane, number)
+        one.answer = named_in(found)
         return False
     one.resuming = True
     one.lane, one.token = lane_of(lane), str(found.get("attempt"))
@@ -276,7 +314,7 @@ async def _commit(tries: Sequence[_Try]) -> None:
             return
         # The very row that we know of.
         changes = [
-            _change(one, {**_pending(one.id), "attempt": one.token}, COMMITTED, one.answer)
+            _change(one, {**_pending(one), "attempt": one.token}, COMMITTED, one.answer)
             for one in tries
             if isinstance(one.answer, MessageId)
         ]
@@ -286,7 +324,7 @@ async def _commit(tries: Sequence[_Try]) -> None:
                 row = outcome.rows.get(one.item.key, {})
                 if row.get("status") is None:
                     one.answer = OutcomeUnknown("the key lapsed while its message was being put")
-                elif (row.get("status"), row.get("lane"), row.get("id")) != (COMMITTED, *one.answer):
+                elif row.get("status") != COMMITTED or named_in(row) != one.answer:
                     one.answer = None
         for one in tries:
             if one.repeated and isinstance(one.answer, MessageId):
@@ -303,7 +341,7 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
     if not tries:
         return
     for one in tries:
-        one.expect, one.before = {**_pending(one.id), "attempt": one.token}, one.id
+        one.expect, one.before = {**_pending(one), "attempt": one.token}, one.id
         one.before_is_ours, one.ours = one.ours, True
     fresh = await reserve_again(len(tries))
     now_ms = await wake.index_time_ms(fresh.lane)
@@ -312,8 +350,8 @@ async def _move_on(tries: Sequence[_Try], reserve_again: Reserve) -> None:
         one.placed = put.dated(one.placed, now_ms, fresh.lane.settings)._replace(number=fresh.first + offset)
 
 
-def _pending(named: MessageId) -> dict[str, Value]:
-    return {"status": PENDING, "lane": named.lane, "id": named.number}
+def _pending(one: _Try) -> dict[str, Value]:
+    return {"status": PENDING, "lane": one.lane.number, "id": one.number}
 
 
 def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
@@ -329,7 +367,7 @@ def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     values: Values = {
         "status": status,
         "lane": named.lane,
-        "id": named.number,
+        "id": one.number if one.elsewhere else named.number,
         "before": None if one.before is None else str(one.before),
         "attempt": one.token,
         "expires_at": expires_at,
@@ -340,34 +378,19 @@ def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     if status == PENDING and one.set_aside is not None:
         rows.append(RowChange(str(one.set_aside["attempt"]), {}, one.set_aside))
     return Change(
-        _partition(item),
+        key_partition(item),
         rows,
         ttl_seconds=min(ttl_seconds, limits.TTL_MAXIMUM_SECONDS),
     )
 
 
-def _partition(item: Keyed) -> Partition:
+def key_partition(item: Keyed) -> Partition:
     digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
     return places.idempotency_key(item.lane.incarnation, digest)
 
 
-async def put_before(items: Sequence[Keyed], lane_of: Callable[[int], Lane], now: Moment) -> set[str]:
-    """Keys whose message an earlier try with the same token has put, though the key stands for another by now: whoever
-    took the row, when its window was over, set it aside under its token."""
-    if not items:
-        return set()
-    spans = [Span(_partition(item), item.token, item.token) for item in items]
-    found = {
-        item.key: part.rows[0].values
-        for item, part in zip(items, await read_surely(items[0].lane.store, spans), strict=True)
-        if part.rows
-    }
-    ids = {key: _named_in(row) for key, row in found.items()}
-    late = await _void([ids[key] for key, row in found.items() if row.get("status") == PENDING], lane_of, now)
-    return {key for key, row in found.items() if row.get("status") == COMMITTED or ids[key] in late}
-
-
-def _named_in(row: Values) -> MessageId:
+def named_in(row: Values) -> MessageId:
     lane, number = row.get("lane"), row.get("id")
     assert isinstance(lane, int) and isinstance(number, int)
-    return MessageId(lane, number)
+    token = str(row.get("attempt"))
+    return first_id(lane, token) if token.endswith(ELSEWHERE) else MessageId(lane, number)

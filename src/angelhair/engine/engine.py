@@ -371,6 +371,8 @@ class Engine:
         """Before a server stops: others need not wait for its leases to lapse."""
         for worker in self.memory.workers.values():
             await worker.lease.release(self.store, self.clock.now())
+        for queue in self.memory.with_kept():
+            await self._verbs(queue).leave_all(queue)
 
     # --- inside ---------------------------------------------------------------------------------------------------
 

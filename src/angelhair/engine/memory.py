@@ -7,7 +7,7 @@ receive touches, gives away one that has been deleted meanwhile (R6).
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from angelhair import limits
 from angelhair.clock import Clock, Moment
 from angelhair.engine import catalog
 from angelhair.engine.bucketed.lane import Lane, LaneView
+from angelhair.engine.bucketed.put import PutElsewhere
 from angelhair.engine.bucketed.worker import Worker
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
@@ -59,6 +60,10 @@ class _ClockCheck:
     wall_minus_monotonic_ms: int
 
 
+def _nowhere(queue: Queue) -> PutElsewhere:
+    raise InvalidRequest("delay", f"{queue.name} has no delay line")
+
+
 class Memory:
     def __init__(self, store: Store, identities: Identities, clock: Clock) -> None:
         self.store = store
@@ -66,6 +71,8 @@ class Memory:
         self.clock = clock
         self.server = identities.fresh()
         self.membership = Membership(store, clock, self.server)
+        self.put_elsewhere: Callable[[Queue], PutElsewhere] = _nowhere
+        """How messages of a queue are put into its delay line."""
         self.workers: dict[tuple[str, int], Leased] = {}
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
         self._views: dict[tuple[str, int], View] = {}
@@ -156,12 +163,12 @@ class Memory:
             queue.secret,
             queue.settings,
             number,
-            sealed,
             self.server,
             self.identities,
             self.clock,
             self.clock_is_good,
             view,
+            sealed,
             queue.rank_of(number),
         )
 
@@ -183,6 +190,10 @@ class Memory:
         if not isinstance(kept, make):
             kept = self._kept[queue.incarnation] = make()
         return kept
+
+    def with_kept(self) -> list[Queue]:
+        """Queues of which something is remembered as a whole."""
+        return [found.queue for found in self._queues.values() if found.queue.incarnation in self._kept]
 
     async def known_lane(self, queue: Queue, number: int) -> Lane:
         """As the catalog has it: another server may have made it a moment ago (R4)."""

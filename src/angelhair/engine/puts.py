@@ -39,18 +39,20 @@ async def put_reserved(
     placed = put.place(reservation.first, messages, begin_ms)
     outcomes: dict[int, PutOutcome] = {}
     keyed = {
-        index: dedup.Keyed(reservation.lane, item, item.message.key, item.enqueued_at)
+        index: dedup.Keyed(
+            reservation.lane, item, item.message.key, memory.put_elsewhere(queue), item.enqueued_at
+        )
         for index, item in enumerate(placed)
         if item.message.key is not None
     }
     if keyed:
-        outcomes.update(zip(keyed, await _put_keyed(memory, queue, list(keyed.values()), reserve_again), strict=True))
+        outcomes.update(zip(keyed, await put_keyed(memory, queue, list(keyed.values()), reserve_again), strict=True))
     plain = [(index, item) for index, item in enumerate(placed) if item.message.key is None]
     await _put_plain(reservation.lane, plain, outcomes, reserve_again)
     return [outcomes[index] for index in range(len(messages))]
 
 
-async def _put_keyed(
+async def put_keyed(
     memory: Memory, queue: Queue, keyed: Sequence[dedup.Keyed], reserve_again: ReserveAgain
 ) -> list[PutOutcome]:
     try:

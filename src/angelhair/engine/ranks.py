@@ -3,7 +3,7 @@ lie in lanes of their own: whoever receives chooses among lanes, and skips nothi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from angelhair.model import QueueSettings
@@ -25,6 +25,9 @@ class Rank(NamedTuple):
 
 PLAIN = Rank()
 """Of a message that says nothing, and of every lane of a queue that nobody asked for more."""
+
+NO_LANE = Rank(-1)
+"""Of messages that are to wait in the delay line: no lane has it."""
 
 
 def differing(
@@ -50,3 +53,13 @@ def differing(
 
 def unlike_plain(ranks: Iterable[tuple[int, Rank]]) -> dict[int, Rank]:
     return {lane: rank for lane, rank in ranks if rank != PLAIN}
+
+
+def worth_keeping(
+    ranks: Mapping[int, Rank], lanes: Collection[int], settings: QueueSettings
+) -> list[tuple[int, Rank]]:
+    """Those of the lanes that are there; and of those that are gone, the urgent ones: a dead letter that came from one
+    is as urgent again when it comes back."""
+    return [
+        (lane, rank) for lane, rank in ranks.items() if lane in lanes or (rank.priority and settings.priorities > 1)
+    ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from angelhair import limits
 from angelhair.engine.bucketed.lane import LaneView
 from angelhair.engine.catalog import Queue
 from angelhair.engine.memory import Memory
-from angelhair.engine.ranks import PLAIN, Rank
+from angelhair.engine.ranks import NO_LANE, PLAIN, Rank
 from angelhair.engine.tenants import Tenants
 from angelhair.errors import AngelhairError
-from angelhair.model import BUCKETED, MessageId, NewMessage
+from angelhair.model import BUCKETED, HIDDEN, MessageId, NewMessage
 
 PutOutcome = MessageId | AngelhairError
 
@@ -41,8 +42,9 @@ class Routed:
         """To be told at the end in any case; without outcomes when there are none."""
         if self._tenants is None:
             return
+        elsewhere = set(self.parts.get(NO_LANE, ()))
         for index, message in enumerate(self._messages):
-            if message.group is not None:
+            if message.group is not None and index not in elsewhere:
                 outcome = outcomes[index] if outcomes else None
                 self._tenants.was_put(message.group, outcome if isinstance(outcome, MessageId) else None)
 
@@ -53,18 +55,23 @@ def route(memory: Memory, account: str, name: str, messages: Sequence[NewMessage
     By what is remembered of the queue, however old: whoever takes a lane looks again. Of a queue that this server does
     not know yet, only the priorities count.
     """
+    queue = memory.remembered(account, name)
+    delay_ms = 0 if queue is None else queue.settings.delay_ms
     for message in messages:
-        if message.group is not None or message.priority:
+        if message.group is not None or message.priority or message.delay_ms or delay_ms:
             break
     else:
         return None
-    queue = memory.remembered(account, name)
     if queue is not None and queue.settings.kind != BUCKETED:
         return None
+    longest_ms = limits.DURATION_MAXIMUM_MS if str(account).startswith(HIDDEN) else limits.DELAY_LINE_MS
     tenants = memory.tenants(queue) if queue is not None and queue.settings.fair else None
     handed_out, waiting = ({}, 0) if queue is None or tenants is None else _standing(memory, queue)
     parts: dict[Rank, list[int]] = {}
     for index, message in enumerate(messages):
+        if (delay_ms if message.delay_ms is None else message.delay_ms) > longest_ms:
+            parts.setdefault(NO_LANE, []).append(index)
+            continue
         noisy = tenants is not None and message.group is not None and tenants.put(message.group, handed_out, waiting)
         waiting += 1
         parts.setdefault(Rank(message.priority, noisy), []).append(index)

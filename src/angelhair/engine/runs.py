@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import overload
 
+from angelhair.clock import Moment
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
+from angelhair.engine.settling import read_surely
+from angelhair.engine.store import Span
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound
 from angelhair.model import NewMessage
 
@@ -56,7 +59,10 @@ async def put_keyed(
     lane, queue = reserved.lane, reserved.queue
     now_ms = await wake.index_time_ms(lane)
     items = [
-        dedup.Keyed(lane, put.dated(item, now_ms, lane.settings), str(item.message.key), now_ms, token)
+        dedup.Keyed(
+            lane, put.dated(item, now_ms, lane.settings), str(item.message.key), memory.put_elsewhere(queue), now_ms,
+            token,
+        )
         for item, token in zip(placed, tokens, strict=True)
     ]
 
@@ -64,7 +70,7 @@ async def put_keyed(
         return memory.lane(queue, number)
 
     try:
-        there = await dedup.put_before(items, lane_of, memory.clock.now()) if resuming else set()
+        there = await _put_before(items, lane_of, memory.clock.now()) if resuming else set()
         left = [item for item in items if item.key not in there]
         answers = await dedup.put_keyed(left, lane_of, memory.identities.fresh(), memory.clock.now(), reserve_again)
     except (QueueGone, LaneSealed, QueueNotFound) as error:
@@ -75,3 +81,20 @@ async def put_keyed(
             raise OutcomeUnknown(str(answer.outcome))
     known = {item.key for item, answer in zip(left, answers, strict=True) if not answer.ours}
     return [item.key in known for item in items]
+
+
+async def _put_before(items: Sequence[dedup.Keyed], lane_of: Callable[[int], Lane], now: Moment) -> set[str]:
+    """Keys whose message an earlier try with the same token has put, though the key stands for another by now: whoever
+    took the row, when its window was over, set it aside under its token."""
+    if not items:
+        return set()
+    spans = [Span(dedup.key_partition(item), item.token, item.token) for item in items]
+    found = {
+        item.key: part.rows[0].values
+        for item, part in zip(items, await read_surely(items[0].lane.store, spans), strict=True)
+        if part.rows
+    }
+    ids = {key: dedup.named_in(row) for key, row in found.items()}
+    pending = [ids[key] for key, row in found.items() if row.get("status") == dedup.PENDING]
+    late = await dedup.void_all(pending, lane_of, now)
+    return {key for key, row in found.items() if row.get("status") == dedup.COMMITTED or ids[key] in late}

@@ -39,12 +39,13 @@ def _as_it_stands(lane: Lane, placed: put.Placed, row: Values | None, now_ms: in
     if row is None:
         return None if put.is_old(lane, placed.enqueued_at, now_ms) or put.is_late(lane, placed, now_ms) else placed
     body, attributes, enqueued_at = (row.get(name) for name in ("body", "attributes", "enqueued_at"))
-    visible_from, keyed = row.get("visible_from"), row.get("keyed")
+    visible_from, keyed, origin = row.get("visible_from"), row.get("keyed"), row.get("origin")
     stands = placed
     if isinstance(body, bytes) and isinstance(enqueued_at, int):
         delay_ms = visible_from - enqueued_at if isinstance(visible_from, int) else 0
         text = attributes if isinstance(attributes, str) else None
-        message = NewMessage(body, text, delay_ms, placed.message.key)
+        came_from = origin if isinstance(origin, str) else None
+        message = NewMessage(body, text, delay_ms, placed.message.key, came_from)
         lapses_at = max(placed.lapses_at, keyed if isinstance(keyed, int) else 0)
         stands = placed._replace(message=message, enqueued_at=enqueued_at, lapses_at=lapses_at)
     return None if put.is_late(lane, stands, now_ms) else stands

@@ -19,6 +19,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.examine import MOVING
+from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.marks import LaneSealed, QueueGone
@@ -241,16 +242,17 @@ def _message(source: Lane, number: int, state: Values, body: Values, target: Tar
     """The same bytes whoever writes them: nothing here depends on who resumes, or when."""
     changed = state.get("body")
     content = changed if isinstance(changed, bytes) else body.get("body")
-    attributes, origin = body.get("attributes"), body.get("origin")
+    attributes, text = body.get("attributes"), body.get("origin")
     assert isinstance(content, bytes)
+    origin, first = split_origin(text if isinstance(text, str) else None)
     if target.label == MOVED:
         origin = None
     elif origin is None:
-        origin = f"{source.account}/{source.queue}/{MessageId(source.number, number)}"
+        origin = f"{source.account}/{source.queue}/{MessageId(source.number, number) if first is None else first.id}"
     return NewMessage(
         content,
         attributes if isinstance(attributes, str) else None,
         0,
         None,
-        origin if isinstance(origin, str) else None,
+        origin,
     )

@@ -63,6 +63,19 @@ AWS_NAME_REST_SECONDS = 60
 AWS_PURGE_PAUSE_SECONDS = 60
 """Between two purges of one queue."""
 
+AWS_IN_FLIGHT = 120_000
+AWS_IN_FLIGHT_MAXIMUM = 1_000_000_000
+"""Messages of a queue that may be in flight before SQS gives no more: as at Amazon, and the most that
+`Angelhair.InFlightLimit` may say in its place. Above that, 0 is plainer: no limit."""
+
+AWS_IN_FLIGHT_COUNT_SECONDS = 1.0
+AWS_IN_FLIGHT_LOOK_SECONDS = 10.0
+"""How often those in flight are counted: at most where the limit is reached, at least where receives have used half of
+it: a count reads up to 64 buckets, and knows what other servers handed out."""
+
+AWS_IN_FLIGHT_QUEUES = 10_000
+"""Queues of which a server remembers how many messages are in flight. One that is forgotten is counted again."""
+
 # --- the SQS door: messages -------------------------------------------------------------------------------------------
 
 AWS_BATCH_ENTRIES = 10

@@ -57,6 +57,17 @@ SNS_TOKEN_SECONDS = 3 * 86_400
 SNS_POST_SECONDS = 15.0
 """For an endpoint to answer: what SNS allows. Well below the time that a delivery is a server's alone."""
 
+SNS_RESOLVE_SECONDS = 5.0
+"""For an endpoint's name to be resolved. With the post it has to be well below the time that a delivery is a server's
+alone."""
+
+SNS_RESOLVE_JOINED_SECONDS = 0.25
+"""After so long others do not wait for an answer that is waited for already: they come back a second later, and leave
+their places to deliveries elsewhere. A resolver that is well answers sooner."""
+
+SNS_RESOLVES_AT_ONCE = 64
+"""Names that are looked up at the same time, each in a thread, which nothing can end while its resolver hangs."""
+
 SNS_ANSWER_BYTES = 16_384
 """Of an endpoint's answer that are read. Only its status counts."""
 

@@ -1,5 +1,7 @@
 """How timelines work: windows, locks, the index of time, and what is set aside."""
 
+# --- timelines ----------------------------------------------------------------------------------------------------
+
 TIMELINE_WINDOW = 512
 """Messages of a shard that are given or acked beyond its checkpoint: the most that is processed again when its holder
 dies."""
@@ -26,7 +28,7 @@ TIMELINE_INDEX_ROWS = 256
 TIMELINE_INDEX_KNOWN = 4_096
 """Rows of a shard's index that a server remembers to have written: two for each part that messages are put to."""
 
-TIMELINE_RAISE_MS = 250
+TIMELINE_RAISE_MS = 500
 """How long a consumer waits with raising the mark again for few messages; a lone one after a pause does not wait."""
 
 TIMELINE_RAISE_ROWS = 64

@@ -53,11 +53,14 @@ class Polling:
         return sum(line.users for lines in self._lines.values() for line in lines.values())
 
     async def receive(
-        self, account: str, name: str, ask: Ask, wait_seconds: float, patience: Patience | None = None
+        self, account: str, name: str, ask: Ask, wait_seconds: float, patience: Patience | None = None,
+        look: Look | None = None,
     ) -> list[Delivery]:
-        """As soon as there is something, and empty-handed when the time, or the patience, is over."""
+        """As soon as there is something, and empty-handed when the time, or the patience, is over. `look`: a way of the
+        caller's own to look at the queue."""
+        look = look or self._look
         if wait_seconds <= 0:
-            return await self._look(account, name, ask)
+            return await look(account, name, ask)
         end = self._loop.time() + wait_seconds
         patience = patience or Patience()
         key = (account, name)
@@ -69,7 +72,7 @@ class Polling:
         try:
             while True:
                 seen = line.wakes
-                found = await self._look(account, name, ask)
+                found = await look(account, name, ask)
                 if found:
                     line.found()
                     return found

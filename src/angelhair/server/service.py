@@ -15,7 +15,7 @@ from angelhair.engine.store import Store
 from angelhair.engine.timeline.consumer import Share
 from angelhair.errors import RequestError
 from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
-from angelhair.server.polling import Patience, Polling
+from angelhair.server.polling import Look, Patience, Polling
 from angelhair.server.runtime import AsyncioRuntime
 from angelhair.server.topics import TopicsAtWork
 from angelhair.server.turns import Turns
@@ -150,10 +150,11 @@ class Service:
         return outcomes
 
     async def receive(
-        self, account: str, name: str, ask: Ask, wait_seconds: float = 0, patience: Patience | None = None
+        self, account: str, name: str, ask: Ask, wait_seconds: float = 0, patience: Patience | None = None,
+        look: Look | None = None,
     ) -> list[Delivery]:
-        """`patience` lets the caller end the waiting sooner."""
-        found = await self.polling.receive(account, name, ask, wait_seconds, patience)
+        """`patience` lets the caller end the waiting sooner; `look` may find less than there is."""
+        found = await self.polling.receive(account, name, ask, wait_seconds, patience, look)
         if found:
             self._listener.received(label(account, name), found)
             self.workers.wake(name, account)

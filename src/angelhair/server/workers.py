@@ -10,6 +10,7 @@ from contextvars import Context
 from typing import Any
 
 from angelhair import limits
+from angelhair.engine.delays import is_line
 from angelhair.engine.engine import Engine
 from angelhair.engine.holding import holdings
 from angelhair.engine.members import Member, Presence
@@ -145,7 +146,7 @@ class Workers:
         after, more = None, True
         while more:
             names, more = await self._engine.list_queues(account, after=after)
-            self.start(names, account)
+            self.start([name for name in names if not is_line(account, name)], account)
             after = names[-1] if names else None
 
     async def _bury(self) -> None:

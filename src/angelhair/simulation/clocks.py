@@ -96,5 +96,10 @@ class SimulatedClock:
         self.worst_skew_us = max(self.worst_skew_us, abs(self.skew_us))
 
     @property
+    def stood_still(self) -> bool:
+        """Whether it ever did: then its monotonic clock is behind the others."""
+        return self._suspended_us > 0 or self.suspended
+
+    @property
     def suspended(self) -> bool:
         return self._suspended_since_us is not None

@@ -99,7 +99,9 @@ class Cluster:
         self.crash_listener: Callable[[Process], None] | None = None
         """Told of every process that crashes at one of its store calls."""
         self.change_listener: Callable[[Change], None] | None = None
-        """Told of every conditional change when it takes effect."""
+        """Told of every conditional change when it takes effect, before it is made."""
+        self.write_listener: Callable[[Partition, Sequence[Row]], None] | None = None
+        """Told of every row of a plain table that is written, when that takes effect."""
         self.partitions: dict[Partition, PartitionState] = {}
         spread_us = NODE_SKEW_US if faults.plan.skewed else 0
         self.node_skews_us = [scheduler.random.randint(-spread_us, spread_us) for _ in range(STORE_NODES)]
@@ -167,7 +169,7 @@ class Cluster:
     # ---- blind writes
 
     def write(
-        self, partition: Partition, rows: Iterable[Row], stamp: int, begun_order: int, ttl_seconds: int | None
+        self, partition: Partition, rows: Sequence[Row], stamp: int, begun_order: int, ttl_seconds: int | None
     ) -> None:
         """Rows of a plain table take effect. `begun_order` is `order` as it was when the write was sent."""
         state = self.state(partition)
@@ -181,6 +183,8 @@ class Cluster:
             state.highest_stamp = stamp
         for row in rows:
             self._merge(state, row.key, row.values, stamp, ttl_seconds)
+        if self.write_listener is not None:
+            self.write_listener(partition, rows)
 
     def _merge(self, state: PartitionState, key: Key, values: Values, stamp: int, ttl_seconds: int | None) -> None:
         if not values:

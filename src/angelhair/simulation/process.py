@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Process:
     """One incarnation of a process. After a crash a new incarnation is a new object; the old one stays dead."""
 
-    __slots__ = ("_held", "_stopped_timers", "clock", "crashed", "cut", "halted", "incarnation", "label", "name",
-                 "runtime", "scheduler", "store", "tasks")
+    __slots__ = ("_held", "_stopped_timers", "clock", "crashed", "cut", "halted", "halts", "incarnation", "label",
+                 "name", "runtime", "scheduler", "store", "tasks")
 
     store: SimulatedStore
 
@@ -39,6 +39,8 @@ class Process:
         self.crashed = False
         self.halted = False
         """Crashed, paused or suspended: its tasks make no progress."""
+        self.halts = 0
+        """How often it was."""
         self.cut: str | None = None
         """How this process is cut off from the store: one of the CUT_ names of `faults`, or None."""
         self._held: list[Task] = []
@@ -116,11 +118,13 @@ class Process:
         """As SIGSTOP: no progress until `resume`, while its clocks go on. Answers that arrive wait."""
         if not self.crashed:
             self.halted = True
+            self.halts += 1
 
     def suspend(self) -> None:
         """As a laptop's lid: no progress, and both clocks of the machine stand still."""
         if not self.crashed and not self.clock.suspended:
             self.halted = True
+            self.halts += 1
             self.clock.suspend()
 
     def resume(self) -> None:

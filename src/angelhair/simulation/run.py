@@ -6,8 +6,9 @@ import random
 from dataclasses import dataclass
 
 from angelhair.engine.transfer import MOVED
-from angelhair.model import BUCKETED, FIFO, QueueSettings
+from angelhair.model import BUCKETED, FIFO, TIMELINE, QueueSettings
 from angelhair.simulation.checkers import CHECKERS
+from angelhair.simulation.checkers.timelines import TIMELINE_CHECKERS
 from angelhair.simulation.checkers.topics import TOPIC_CHECKERS
 from angelhair.simulation.clients import Clients
 from angelhair.simulation.fair_variation import CALM_SHARE, FAIR, draw_fair
@@ -21,6 +22,8 @@ from angelhair.simulation.outcome import Outcome
 from angelhair.simulation.process import Process
 from angelhair.simulation.servers import ACCOUNT, Server
 from angelhair.simulation.themes import draw_theme
+from angelhair.simulation.timeline_run import play_timeline
+from angelhair.simulation.timeline_variation import TimelineVariation, draw_timeline
 from angelhair.simulation.topic_run import draw_topics, play_topics
 from angelhair.simulation.trace import Sink
 from angelhair.simulation.variation import Variation, bounds_in_force
@@ -61,6 +64,8 @@ def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judg
     with World(seed, FaultPlan() if calm else plan, trace) as world:
         if kind == TOPICS:
             return _judged_topics(world, draw_topics(source, theme))
+        if kind == TIMELINE:
+            return _judged_timeline(world, draw_timeline(source, theme))
         if kind == FIFO:
             variation = draw_fifo(source, theme)
         elif kind == FAIR:
@@ -83,6 +88,17 @@ def _judged_topics(world: World, variation: Variation) -> Judged:
         outcome = play_topics(world, variation)
     violations = [f"{checker.__name__}: {text}" for checker in TOPIC_CHECKERS for text in checker(outcome)]
     counts = world.faults.counts
+    return Judged(
+        world.seed, outcome.history.operations, sum(counts.values()), world.steps, tuple(violations),
+        tuple(sorted(counts)),
+    )
+
+
+def _judged_timeline(world: World, variation: TimelineVariation) -> Judged:
+    with bounds_in_force(variation.base.bounds):
+        outcome = play_timeline(world, variation)
+    violations = [f"{checker.__name__}: {text}" for checker in TIMELINE_CHECKERS for text in checker(outcome)]
+    counts = outcome.faults
     return Judged(
         world.seed, outcome.history.operations, sum(counts.values()), world.steps, tuple(violations),
         tuple(sorted(counts)),

@@ -175,6 +175,13 @@ class Scheduler:
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, ((self.now_us << TIE_BITS) | self._tie(TIE_BITS), sequence, self.step_task, task))
 
+    def leap(self, by_us: int) -> None:
+        """So much time passes in which nothing happens: all that is to come comes that much later."""
+        self.now_us += by_us
+        shift = by_us << TIE_BITS
+        # In place and in the same order: it stays a heap.
+        self._heap[:] = [(key + shift, sequence, action, argument) for key, sequence, action, argument in self._heap]
+
     def idle(self) -> bool:
         return not self._heap
 

@@ -39,6 +39,9 @@ VARIED: dict[str, tuple[int, ...]] = {
     "CATALOG_AGE_MS": (500, 5_000),
     "LEASE_MS": (3_000, 10_000),
     "STEP_MS": (1_000,),
+    "DELAY_LINE_MS": (600, 4_000, 900_000),
+    "DELAY_LINE_MESSAGES": (1, 256),
+    "DELAY_LINE_LOCK_MS": (1_000, 10_000),
 }
 
 PATIENCE: dict[str, int] = {

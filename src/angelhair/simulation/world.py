@@ -117,6 +117,13 @@ class World:
         """Lets that much virtual time pass."""
         self.scheduler.run_until_us(self.scheduler.now_us + int(milliseconds * MICROSECONDS_PER_MILLISECOND))
 
+    def leap_ms(self, milliseconds: int) -> None:
+        """Lets that much virtual time pass in an instant, years if need be: the whole world stands still meanwhile, but
+        for its clocks and what the store lets expire."""
+        self.scheduler.leap(milliseconds * MICROSECONDS_PER_MILLISECOND)
+        if self.trace is not None:
+            self.trace.event("world", f"leaps over {milliseconds / 1_000:.3f} s")
+
     def run_until_done(self, awaited: Task | SimulatedPromise) -> Any:
         """Runs until a task or promise is done; gives its result or raises its error."""
         return self.scheduler.run_until_done(awaited)

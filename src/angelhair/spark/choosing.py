@@ -25,19 +25,18 @@ class Choice(NamedTuple):
     """When what the filters leave was put; only to read less, as Spark tests the rows."""
 
 
-def chosen(options: ReadOptions, filters: Sequence[Filter]) -> Choice:
+def chosen(looking: Looking, options: ReadOptions, filters: Sequence[Filter]) -> Choice:
     window = times_of(filters)
-    with Looking(options.place) as looking:
-        shape = looking.run(lambda store: look(store, options.account, options.queue))
-        kept = held(options.lake, shape)
-        if options.fail_on_data_loss:
-            _check(options, shape, kept)
+    shape = looking.run(lambda store: look(store, options.account, options.queue))
+    kept = held(options.lake, shape)
+    if options.fail_on_data_loss:
+        _check(options, shape, kept)
 
-        async def runs(store: Store) -> list[Run]:
-            archived = await _of_lake(store, options, shape, kept, window)
-            return [*archived, *await _of_queue(store, options, shape, kept, window)]
+    async def runs(store: Store) -> list[Run]:
+        archived = await _of_lake(store, options, shape, kept, window)
+        return [*archived, *await _of_queue(store, options, shape, kept, window)]
 
-        return Choice(shape, kept, narrowed(looking.run(runs), shape, filters), window)
+    return Choice(shape, kept, narrowed(looking.run(runs), shape, filters), window)
 
 
 async def _of_queue(store: Store, options: ReadOptions, shape: QueueShape, kept: Held, window: Times) -> list[Run]:

@@ -73,8 +73,14 @@ QUEUE, LAKE = "queue", "lake"
 
 KEPT_IN = Column("kept_in", StringType(), pa.string(), frozenset(), "Where it was read from: queue or lake.")
 
-READ_COLUMNS = {**COLUMNS, KEPT_IN.name: KEPT_IN}
-"""Every column that can be asked for. The last says nothing of the message, so that it is not kept in a lake."""
+DUE = Column(
+    "due", TimestampType(), TIME, frozenset(["visible_from"]),
+    "When its producer wanted it to come; of a timeline that may be earlier than `due_at`.",
+)
+
+READ_COLUMNS = {**COLUMNS, KEPT_IN.name: KEPT_IN, DUE.name: DUE}
+"""Every column that can be asked for. The last two say nothing new of a bucketed queue's message, so that they are not
+kept in a lake."""
 
 BINARY, STRING, VARIANT = "binary", "string", "variant"
 PAYLOADS = (BINARY, STRING, VARIANT)

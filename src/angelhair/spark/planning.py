@@ -14,7 +14,7 @@ from angelhair.engine.catalog import Reading
 from angelhair.engine.marks import QueueGone, pointer_marks
 from angelhair.engine.store import Span
 from angelhair.errors import InvalidRequest, QueueNotFound
-from angelhair.model import BUCKETED
+from angelhair.model import BUCKETED, TIMELINE
 
 COMMITTED, FINAL, FINISHED = "committed", "final", "finished"
 ISOLATIONS = (COMMITTED, FINAL, FINISHED)
@@ -71,7 +71,8 @@ async def look(store: Reading, account: str, name: str) -> QueueShape:
     if queue is None or queue.status != catalog.ACTIVE:
         raise QueueNotFound(account, name)
     if queue.settings.kind != BUCKETED:
-        raise InvalidRequest("queue", f"{name} is a {queue.settings.kind} queue; only bucketed ones can be read")
+        more = "; a timeline can be read by a batch" if queue.settings.kind == TIMELINE else ""
+        raise InvalidRequest("queue", f"{name} is a {queue.settings.kind} queue; only bucketed ones can be read{more}")
     numbers = sorted(queue.lanes)
     spans = [Span(places.sequence(queue.incarnation, number)) for number in numbers]
     spans += [Span(places.pointers(queue.incarnation, number)) for number in numbers]

@@ -38,11 +38,11 @@ def narrowed(runs: Iterable[Run], shape: QueueShape, filters: Sequence[Filter]) 
     return runs
 
 
-def times_of(filters: Sequence[Filter]) -> Times:
-    """When a row that passes all filters can have been put, in whole milliseconds around it."""
+def times_of(filters: Sequence[Filter], column: str = "enqueued_at") -> Times:
+    """What such a time of a row that passes all filters can be, in whole milliseconds around it."""
     times = Times()
     for test in filters:
-        if getattr(test, "attribute", ()) == ("enqueued_at",):
+        if getattr(test, "attribute", ()) == (column,):
             times = times.and_within(_times(test))
     return times
 

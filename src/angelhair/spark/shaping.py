@@ -33,6 +33,7 @@ from angelhair.spark.columns import (
 TIMES = {
     "enqueued_at": "enqueued_at",
     "due_at": "visible_from",
+    "due": "visible_from",
     "first_delivered_at": "first_delivered_at",
     "visible_at": "visible_at",
     "settled_at": "settled_at",
@@ -74,7 +75,7 @@ def _kept(kept: pa.RecordBatch, field: pa.Field, payload: str, lane: int) -> pa.
     if field.name not in kept.schema.names:
         return pa.nulls(len(kept), field.type)
     if field.name == "body":
-        return _payload(kept.column("body").cast(pa.binary()), payload)
+        return payload_of(kept.column("body").cast(pa.binary()), payload)
     return kept.column(field.name).cast(field.type)
 
 
@@ -104,7 +105,7 @@ def _column(raw: pa.RecordBatch, name: str, payload: str, lane: Lane) -> pa.Arra
     if name == "deliveries":
         return pc.fill_null(raw.column("delivery"), 0).cast(pa.int32())
     if name == "body":
-        return _payload(bodies_of(raw), payload)
+        return payload_of(bodies_of(raw), payload)
     if name == "kept_in":
         return pa.repeat(pa.scalar(QUEUE, pa.string()), len(raw))
     return _state(raw, lane)
@@ -137,7 +138,7 @@ def _as_they_lie(bodies: pa.Array) -> tuple[memoryview, npt.NDArray[np.int32]]:
     return memoryview(data), np.frombuffer(offsets, dtype=np.int32)[there.offset : there.offset + len(there) + 1]
 
 
-def _payload(bodies: pa.Array, payload: str) -> pa.Array:
+def payload_of(bodies: pa.Array, payload: str) -> pa.Array:
     if payload == BINARY:
         return bodies
     if payload != STRING:

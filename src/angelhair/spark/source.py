@@ -20,10 +20,11 @@ from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
 from angelhair.errors import InvalidRequest
-from angelhair.spark import missing
+from angelhair.spark import missing, timelines
 from angelhair.spark.choosing import chosen
 from angelhair.spark.columns import checked_names, raw_names, schema_of
 from angelhair.spark.holding import NOTHING, Held
+from angelhair.spark.looking import Looking
 from angelhair.spark.options import ReadOptions
 from angelhair.spark.planning import LaneShape, QueueShape, Run, cut
 from angelhair.spark.points import Times
@@ -108,7 +109,11 @@ class QueueReader(DataSourceReader):
         self._filters: list[Filter] = []
 
     def partitions(self) -> Sequence[InputPartition]:
-        choice = chosen(self._options, self._filters)
+        with Looking(self._options.place) as looking:
+            timeline = looking.run(lambda store: timelines.look(store, self._options, self._filters))
+            if timeline is not None:
+                return timelines.planned(self._options, timeline)
+            choice = chosen(looking, self._options, self._filters)
         return planned(self._options, choice.shape, choice.runs, choice.held, choice.window)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -144,6 +149,8 @@ def _lane(shape: QueueShape, lane: LaneShape | None, now_ms: int) -> Lane:
 
 
 def read_partition(options: ReadOptions, partition: Any) -> Iterator[pa.RecordBatch]:
+    if isinstance(partition, timelines.TimelinePartition):
+        return timelines.read(options, partition)
     if partition.run.end <= partition.run.first:
         return iter(())
     return _from_queue(options, partition) if partition.files is None else _from_lake(options, partition)

@@ -98,7 +98,10 @@ def test_nobody_is_sent_what_they_did_not_agree_to(our: Side, their: Side, name:
     assert refusal(our.sns.subscribe, **wanted) == DENIED
     statement = {
         "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage",
-        "Resource": queue, "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+        "Resource": queue, "Condition": {
+            "ArnEquals": {"aws:SourceArn": topic},
+            "StringEquals": {"aws:SourceArn": topic.replace("eu-west-1", "us-east-1")},
+        },
     }
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     their.sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})

@@ -27,6 +27,27 @@ def test_time_is_virtual_and_events_come_in_its_order() -> None:
     assert world.now_ms == 86_400_000
 
 
+def test_a_leap_passes_over_time_in_which_nothing_happens() -> None:
+    world = quiet()
+    process = world.start("a")
+    began = process.clock.now()
+    seen = []
+
+    async def worker(milliseconds: int) -> None:
+        await process.sleep(milliseconds)
+        seen.append(world.now_ms)
+
+    for milliseconds in (70, 5):
+        process.spawn(worker(milliseconds))
+    world.run_for_ms(10)
+    world.leap_ms(86_400_000)
+    assert seen == [5] and world.now_ms == 86_400_010
+    world.run_for_ms(100)
+    assert seen == [5, 86_400_070]
+    passed = process.clock.now()
+    assert passed.wall_ms - began.wall_ms == passed.monotonic_ms - began.monotonic_ms == 86_400_110
+
+
 def _order_of_equals(seed: int) -> tuple[int, ...]:
     world = quiet(seed)
     process = world.start("a")

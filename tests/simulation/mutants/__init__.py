@@ -8,9 +8,10 @@ from tests.simulation.mutants.puts import PUTS, RUNS, SLEEPERS
 from tests.simulation.mutants.queues import QUEUES, SEALED
 from tests.simulation.mutants.ranks import RANKS
 from tests.simulation.mutants.repairs import ADMISSIONS, REPAIRS
+from tests.simulation.mutants.timelines import DUE
 from tests.simulation.mutants.topics import SPREAD
 
-MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES, *ORDERED, *RANKS, *SPREAD)
+MUTANTS = (*PUTS, *RUNS, *REPAIRS, *DELIVERIES, *QUEUES, *ORDERED, *RANKS, *SPREAD, *DUE)
 RARE = (*SLEEPERS, *ADMISSIONS, *RARE_DELIVERIES, *SEALED)
 """What seeds bring about too seldom: a directed attack catches each of these."""
 

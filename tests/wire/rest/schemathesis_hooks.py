@@ -18,6 +18,10 @@ SHORT_WAIT_SECONDS = 0.02
 """In place of any longer wait: that a receive waits for as long as it is told is another test's subject."""
 
 
+OF_TIMELINES = ("/consumers/{consumer}", "/shards")
+TIMELINE = "reminders"
+
+
 @schemathesis.hook
 def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> None:
     query = case.query or {}
@@ -28,15 +32,24 @@ def before_call(context: HookContext, case: Case, kwargs: dict[str, Any]) -> Non
     if "delay" in query and "due" in query:
         # One or the other: OpenAPI has no way to say it of parameters.
         del query["delay"]
+    if case.path_parameters and "queue" in case.path_parameters:
+        # Only a timeline has shards, and it has no keys, no buckets and no purge; the test makes one.
+        if case.operation.path.endswith(OF_TIMELINES):
+            case.path_parameters["queue"] = TIMELINE
+        elif case.path_parameters["queue"] == TIMELINE:
+            case.path_parameters["queue"] = "orders"
     if "lane" in query:
         # Which lanes a queue has is not for a schema to say; lane 0 is always there.
         query["lane"] = 0
     if isinstance(case.body, dict):
         if "lane" in case.body:
             case.body["lane"] = 0
-        if "kind" in case.body and (queue := (case.path_parameters or {}).get("queue")):
-            # The name says it, and the body may only agree.
-            case.body["kind"] = "fifo" if str(queue).endswith(".fifo") else "bucketed"
+        # Only a timeline has them, and what a queue is, is decided below.
+        case.body.pop("shards", None)
+        for parameter, plain in (("queue", "bucketed"), ("topic", "standard")):
+            if "kind" in case.body and (name := (case.path_parameters or {}).get(parameter)):
+                # The name says it, and the body may only agree.
+                case.body["kind"] = "fifo" if str(name).endswith(".fifo") else plain
         for field in ("dead_letter_queue", "destination"):
             # Neither can be the queue itself.
             if field in case.body and case.body[field] == case.path_parameters.get("queue"):

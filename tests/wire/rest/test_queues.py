@@ -20,7 +20,8 @@ DEFAULTS = {
     "kind": "bucketed", "bucket_size": 1000, "lanes": 1, "visibility_timeout": 30, "repair_timeout": 60, "delay": 0,
     "retention": 345600, "max_deliveries": None, "dead_letter_queue": None, "history": 86400, "archive": False,
     "dedup_window": 300,
-    "dedup_scope": "queue", "priorities": 1, "fair": True,
+    "dedup_scope": "queue", "priorities": 1, "fair": True, "shards": None, "granularity": "minute",
+    "producer_delay": 60, "expire_after": 2592000, "lock": 10,
 }
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -33,7 +34,7 @@ def test_an_empty_body_takes_the_defaults(client: httpx.Client, name: str) -> No
     said = made.json()
     assert (said["name"], said["kind"], said["settings"]) == (name, "bucketed", DEFAULTS)
     assert sorted(said["changeable"] + said["fixed"]) == sorted(DEFAULTS)
-    assert said["fixed"] == ["kind", "bucket_size"]
+    assert said["fixed"] == ["kind", "bucket_size", "shards", "granularity"]
     assert TIME.fullmatch(said["created_at"]) and said["changed_at"] == said["created_at"]
 
 
@@ -42,7 +43,8 @@ def test_all_settings_are_kept(client: httpx.Client, name: str) -> None:
         "kind": "bucketed", "bucket_size": 7, "lanes": 3, "visibility_timeout": 0.25, "repair_timeout": 0.1,
         "delay": 1.5,
         "retention": None, "max_deliveries": 4, "dead_letter_queue": "somewhere", "history": 0, "archive": True,
-        "dedup_window": 60, "dedup_scope": "group", "priorities": 4, "fair": False,
+        "dedup_window": 60, "dedup_scope": "group", "priorities": 4, "fair": False, "shards": None,
+        "granularity": "day", "producer_delay": 0.5, "expire_after": None, "lock": 1.5,
     }
     assert client.put(f"/queues/{name}", json=settings).json()["settings"] == settings
     assert client.get(f"/queues/{name}").json()["settings"] == settings
@@ -92,7 +94,7 @@ def test_a_setting_that_is_given_twice_is_refused(client: httpx.Client, name: st
 
 
 @pytest.mark.parametrize(("body", "message"), [
-    ('{"kind": "databag"}', "kind: must be 'bucketed' or 'fifo', not 'databag'"),
+    ('{"kind": "databag"}', "kind: must be 'bucketed' or 'fifo' or 'timeline', not 'databag'"),
     ('{"delay": 1e12}', "delay: is not as it should be: expected a number of at most 3,153,600,000"),
     ('{"repair_timeout": 0.05}', "repair_timeout: is not as it should be: expected a number of at least 0.1"),
 ])
@@ -162,6 +164,17 @@ def test_a_name_says_whether_it_is_a_fifo_queue(client: httpx.Client, name: str)
         message = refused(client.put(f"/queues/{wrong}", json={"kind": kind}), 400, "invalid_request", "kind")
         assert message == "kind: a queue whose name ends with .fifo is of the kind 'fifo', and no other is"
         refused(client.get(f"/queues/{wrong}"), 404, "queue_not_found")
+
+
+def test_what_a_fifo_queue_does_not_have_is_not_said_to_be_changeable(client: httpx.Client, name: str) -> None:
+    path = f"/queues/{name}.fifo"
+    said = client.put(path).json()
+    assert sorted(said["fixed"]) == ["archive", "bucket_size", "kind", "lanes", "priorities"]
+    assert sorted(said["changeable"] + said["fixed"]) == sorted(DEFAULTS)
+    for wrong, words in (("priorities", 2), "has none"), (("archive", True), "cannot be archived"):
+        message = refused(client.patch(path, json=dict([wrong])), 400, "invalid_request", wrong[0])
+        assert words in message
+    assert client.patch(path, json={"priorities": 1, "archive": False}).status_code == 200
 
 
 def test_good_names(client: httpx.Client, name: str) -> None:

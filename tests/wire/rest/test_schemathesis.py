@@ -38,6 +38,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
             for settings in ({"dead_letter_queue": "invoices", "max_deliveries": 3}, {}):
                 name = "orders" if settings else "invoices"
                 assert client.put(f"/queues/{name}", json=settings).status_code == 201
+            assert client.put("/queues/reminders", json={"kind": "timeline"}).status_code == 201
         acked = server.store.next("change", STATES, _go_on, when=_is_ack, times=sys.maxsize)
         report = tmp_path / "report.json"
         done = subprocess.run(

@@ -13,6 +13,10 @@ import httpx
 import pytest
 
 from angelhair import limits
+from angelhair.engine.engine import Engine
+from angelhair.identities import RandomIdentities
+from angelhair.model import Ask
+from angelhair.settings import ACCOUNT
 from tests.wire.rest.calls import Rest, in_time
 
 Make = Callable[..., Rest]
@@ -58,7 +62,8 @@ def test_a_timeline_has_six_shards_and_says_what_it_is(make: Make) -> None:
     assert [shown["settings"][name] for name in of_timelines] == [6, "minute", 60, 30 * 86_400, 10]
     assert {"shards", "producer_delay", "expire_after", "lock"} < set(shown["changeable"])
     assert "lanes" not in shown["changeable"]
-    assert shown["fixed"] == ["kind", "bucket_size", "granularity"]
+    assert shown["fixed"] == ["kind", "bucket_size", "lanes", "granularity"]
+    assert rest.call("PUT", json=shown["settings"]).status_code == 200, "what it says of itself can be sent back"
     assert [shard["shard"] for shard in shards(rest)] == list(range(6))
 
 
@@ -307,3 +312,27 @@ def test_receives_of_two_consumers_do_not_wait_for_each_other(timeline: Rest) ->
     assert {each["body"] for each in found["ann"] + found["bob"]} == {"0", "1"}
     assert len(found["ann"]) == len(found["bob"]) == 1
     assert time.monotonic() - began < 8
+
+
+def test_a_server_that_stops_writes_down_how_far_its_consumers_are(timeline: Rest) -> None:
+    """W6: otherwise every restart would have up to a window of each shard processed again."""
+    touch(timeline, "ann")
+    for number in range(20):
+        timeline.put(str(number), params={"due": 1_577_836_800 + number})
+    found: list[dict[str, Any]] = []
+    for _ in in_time():
+        found += timeline.receive(20, consumer="ann", wait=1)
+        if len(found) == 20:
+            break
+    receipts = [each["receipt"] for each in found]
+    assert timeline.call("POST", "/acks", json={"receipts": receipts}).json()["acked"] == 20
+    service = timeline.server.service
+    timeline.server.run(service.engine.release_leases())
+    another = Engine(service.store, RandomIdentities(), service.clock)
+
+    async def look() -> list[Any]:
+        await another.touch_consumer(ACCOUNT, timeline.name, "bob")
+        assert {shard.consumer for shard in await another.shards(ACCOUNT, timeline.name)} == {"bob"}, "at once"
+        return await another.receive(ACCOUNT, timeline.name, [Ask(100, consumer="bob")])
+
+    assert timeline.server.run(look()) == [[]]

@@ -40,12 +40,22 @@ def test_d01_a_topic_is_made_shown_listed_and_deleted(client: httpx.Client, topi
     assert shown.status_code == 200
     assert shown.json() == made.json() | {"queues": [], "others": 0}
     assert name in client.get("/topics", params={"prefix": name}).json()["topics"]
-    answer = client.put(topic, json={"kind": "fifo"})
-    assert refused(answer) == (409, "topic_exists") and answer.json()["differing"] == ["kind"]
+    answer = client.put(topic, json={"content_dedup": True})
+    assert refused(answer) == (409, "topic_exists") and answer.json()["differing"] == ["content_dedup"]
     assert client.delete(topic).status_code == 204
     assert [refused(client.request(method, topic)) for method in ("GET", "DELETE")] == [(404, "topic_not_found")] * 2
     assert client.put(topic).status_code == 201
     assert client.delete(topic).status_code == 204
+
+
+def test_a_topic_is_fifo_if_its_name_says_so_and_no_other_is(client: httpx.Client, topic: str) -> None:
+    for path, kind in ((topic, "fifo"), (f"{topic}.fifo", "standard")):
+        answer = client.put(path, json={"kind": kind})
+        assert refused(answer) == (400, "invalid_request") and answer.json()["field"] == "kind"
+        assert client.get(path).status_code == 404
+    assert client.put(f"{topic}.fifo").json()["kind"] == "fifo"
+    assert client.put(f"{topic}.fifo", json={"kind": "fifo"}).status_code == 200
+    assert client.delete(f"{topic}.fifo").status_code == 204
 
 
 def test_a_list_of_topics_comes_in_pages(client: httpx.Client, topic: str) -> None:
@@ -100,7 +110,8 @@ def test_a_fifo_topic_needs_a_group_and_feeds_fifo_queues_in_order(
 ) -> None:
     plain = make()
     assert client.put(f"/queues/{name}.fifo").status_code == 201
-    assert client.put(topic, json={"kind": "fifo", "content_dedup": True}).status_code == 201
+    standard, topic = topic, f"{topic}.fifo"
+    assert client.put(topic, json={"content_dedup": True}).status_code == 201
     answer = client.put(f"{topic}/message", content=b"x")
     assert refused(answer) == (400, "invalid_request") and answer.json()["field"] == "group"
     assert client.put(f"{topic}/queues/{name}.fifo").status_code == 201
@@ -114,7 +125,6 @@ def test_a_fifo_topic_needs_a_group_and_feeds_fifo_queues_in_order(
             got.append(message["body"])
             order.ack(message["receipt"])
     assert got == ["1", "2", "3"]
-    standard = f"{topic}-standard"
     client.put(standard)
     assert refused(client.put(f"{standard}/queues/{name}.fifo")) == (400, "invalid_request")
     assert client.delete(order.path).status_code == 204

@@ -164,6 +164,26 @@ def test_a_service_is_let_in_by_its_name_and_its_source() -> None:
         assert judge(policy(statement(Principal={"AWS": "*"})), sent) is SILENT
 
 
+@pytest.mark.parametrize("operator", ["ArnEquals", "ArnLike", "StringEquals", "StringLike", "StringEqualsIgnoreCase"])
+@pytest.mark.parametrize("name", ["aws:SourceArn", "sns:Endpoint"])
+def test_regions_make_no_difference_in_conditions(operator: str, name: str) -> None:
+    """A client chooses any: a denial that went by the region would be dodged by naming another."""
+    for region in ("us-east-1", "eu-west-1", ""):
+        for source, fits in (("news", True), ("other", False)):
+            said = {operator: {name: f"arn:aws:sns:us-east-1:{OTHER}:{source}"}}
+            asked = wish(circumstances={name.lower(): f"arn:aws:sns:{region}:{OTHER}:news"})
+            assert judge(policy(statement(Condition=said)), asked) is (ALLOWED if fits else SILENT)
+            assert judge(policy(statement(Condition=said, Effect="Deny")), asked) is (DENIED if fits else SILENT)
+            unless = {operator.replace("Like", "NotLike").replace("Equals", "NotEquals"): said[operator]}
+            assert judge(policy(statement(Condition=unless, Effect="Deny")), asked) is (SILENT if fits else DENIED)
+
+
+def test_what_is_no_arn_is_compared_letter_for_letter() -> None:
+    for endpoint, fits in (("https://a:b:c:d:e:f", True), ("https://a:b:x:d:e:f", False)):
+        said = policy(statement(Condition={"StringEquals": {"sns:Endpoint": "https://a:b:c:d:e:f"}}))
+        assert judge(said, wish(circumstances={"sns:endpoint": endpoint})) is (ALLOWED if fits else SILENT)
+
+
 @pytest.mark.parametrize("text", ["", "x", "5", "[]", '{"Statement": 5}', '{"Statement": ["x"]}', "[" * 100_000])
 def test_a_policy_that_cannot_be_read_denies(text: str) -> None:
     assert judge(text, wish()) is DENIED

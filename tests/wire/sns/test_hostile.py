@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from angelhair.engine.topics.values import shown
+from angelhair.server.aws.errors import AwsError, InvalidAction
 from angelhair.server.http.messages import Request
 from angelhair.server.sns.answering import answer, decode, refuse
-from angelhair.server.sns.errors import InvalidAction, InvalidParameter, SnsError, UnsupportedOperation
+from angelhair.server.sns.errors import InvalidParameter, UnsupportedOperation
 from angelhair.server.sns.operations import ELSEWHERE, OPERATIONS
 from angelhair.server.sns.outputs import GetTopicAttributesResult
 from angelhair.server.sns.recognising import Asked, recognise
@@ -48,7 +49,7 @@ def survives(given_request: Request) -> None:
     try:
         asked = recognise(given_request)
         assert asked is None or decode(asked) is not None
-    except SnsError as error:
+    except AwsError as error:
         said = refuse(given_request, error)
         assert 400 <= said.status < 500
         assert parsed(said, "Publish")["ResponseMetadata"]["HTTPStatusCode"] == said.status
@@ -132,10 +133,12 @@ def test_what_is_no_arn_of_a_topic(arn: str) -> None:
         decoded(asked_for("GetTopicAttributes", TopicArn=arn))
 
 
-def test_a_password_in_an_endpoint_is_not_shown() -> None:
-    assert shown("http://me:secret@shop.example:80/a@b?c@d") == "http://shop.example:80/a@b?c@d"
-    assert shown("http://shop.example/a//b@c") == "http://shop.example/a//b@c"
+def test_of_an_endpoint_a_log_has_scheme_and_host() -> None:
+    assert shown("http://me:secret@shop.example:80/a@b?c@d") == "http://shop.example:80"
+    assert shown("http://shop.example/a//b@c") == "http://shop.example"
+    assert shown("https://shop.example?token=secret\n#x") == "https://shop.example"
     assert shown("000000000000/orders") == "000000000000/orders"
+
 
 
 def test_lists_and_maps_are_nested_both_ways() -> None:

@@ -120,7 +120,7 @@ def test_a_queue_with_everything(protocol: Protocol) -> None:
         "Policy": '{"Version":"2012-10-17","Id":"x","Statement":{"Effect":"Deny","NotAction":["sqs:*"]}}',
         "RedrivePolicy": f'{{"deadLetterTargetArn":"{ARN}.fifo","maxReceiveCount":"1000"}}',
         "RedriveAllowPolicy": f'{{"redrivePermission":"byQueue","sourceQueueArns":["{ARN}"]}}',
-        "Angelhair.Kind": "fifo", "Angelhair.Limits": "wide",
+        "Angelhair.Kind": "fifo", "Angelhair.Limits": "wide", "Angelhair.InFlightLimit": "120000",
     }
     members = {"QueueName": "q" * 75 + ".fifo", "Attributes": texts, "tags": {"k" * 128: "v" * 256, "e": ""}}
     made = accepted("CreateQueue", members, protocol)
@@ -134,6 +134,7 @@ def test_a_queue_with_everything(protocol: Protocol) -> None:
         "fifo_throughput_limit": "perMessageGroupId", "kms_master_key_id": "alias/aws/sqs",
         "kms_data_key_reuse_period_seconds": 86_400, "sqs_managed_sse_enabled": False,
         "kind": "fifo", "limits": "wide", "lanes": UNSET, "priorities": UNSET, "fair": UNSET, "name_rests": UNSET,
+        "in_flight_limit": 120_000,
     }
 
 

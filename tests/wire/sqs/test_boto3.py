@@ -12,6 +12,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.sqs import errors, outputs
 from angelhair.server.sqs.answering import answer, refuse
@@ -50,7 +51,7 @@ def client_of(respond: Respond) -> Any:
         question = asked(given)
         try:
             response = answer(question, given, respond(question.action, decode(question, given)))
-        except errors.SqsError as error:
+        except AwsError as error:
             response = refuse(question.protocol, given, error)
         return AWSResponse(request.url, response.status, dict(response.headers), _Raw(response.body))
 
@@ -100,7 +101,7 @@ def test_a_batch_of_which_one_fails() -> None:
     errors.ReceiptHandleIsInvalid("r"), errors.OverLimit("too much"), errors.InvalidAttributeName("Unknown"),
     errors.BatchRequestTooLong(1), errors.ResourceNotFoundException("no"), errors.MessageNotInflight(),
 ])
-def test_errors_have_the_classes_that_programs_catch(error: errors.SqsError) -> None:
+def test_errors_have_the_classes_that_programs_catch(error: AwsError) -> None:
     def respond(_: str, __: Any) -> Any:
         raise error
 

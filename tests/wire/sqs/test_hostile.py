@@ -8,10 +8,9 @@ import msgspec
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.errors import AwsError, Protocol
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs.answering import decode, refuse
-from angelhair.server.sqs.errors import SqsError
 from angelhair.server.sqs.recognising import recognise
 from tests.wire.sqs.amazon import ACTIONS, FIFO_URL, JSON_MODEL, URL, json, parsed, request
 
@@ -55,7 +54,7 @@ def survives(given_request: Request) -> None:
     try:
         asked = recognise(given_request)
         assert asked is None or decode(asked, given_request) is not None
-    except SqsError as error:
+    except AwsError as error:
         answer = refuse(protocol, given_request, error)
         assert 400 <= answer.status < 500
         understood = parsed(answer, "SendMessage", protocol)

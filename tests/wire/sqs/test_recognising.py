@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.errors import AwsError, InvalidAction, MalformedQueryString, Protocol
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs.answering import decode
-from angelhair.server.sqs.errors import InvalidAction, MalformedQueryString, SqsError, UnknownOperation
+from angelhair.server.sqs.errors import UnknownOperation
 from angelhair.server.sqs.recognising import recognise
 from tests.wire.sqs.amazon import request
 
@@ -72,7 +72,7 @@ def test_requests_for_others(given: Request) -> None:
     (request("GET", QUEUE, "Action=Nonsense"), InvalidAction),
     (request("GET", QUEUE, "Action=sendmessage"), InvalidAction),
 ])
-def test_actions_that_there_are_not(given: Request, error: type[SqsError]) -> None:
+def test_actions_that_there_are_not(given: Request, error: type[AwsError]) -> None:
     asked = recognise(given)
     assert asked is not None
     with pytest.raises(error):

@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 
-from angelhair.server.aws.errors import Protocol
+from angelhair.errors import OutcomeUnknown, Unavailable
+from angelhair.server.auth import Refused, refusals
+from angelhair.server.aws import errors as shared
+from angelhair.server.aws.errors import AwsError, InvalidAction, Protocol
 from angelhair.server.http.messages import Request
+from angelhair.server.sns.faults import as_sns_error
 from angelhair.server.sqs import errors
 from angelhair.server.sqs.answering import refuse
 from angelhair.server.sqs.checks.attributes import two_encryptions
 from angelhair.server.sqs.checks.common import invalid_next_token
 from angelhair.server.sqs.checks.moves import no_such_resource
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue
+from angelhair.server.sqs.faults import as_sqs_error
 from tests.wire.sqs.amazon import PROTOCOLS, URL, asked, asked_for, decode, form, json, parsed, request
 from tests.wire.sqs.refusals import CASES
 
@@ -22,8 +27,8 @@ STATUSES = {"InvalidAddress": 404, "ResourceNotFoundException": 404, "OverLimit"
 VERSION = "2012-11-05"
 
 
-def refused(given: Request) -> errors.SqsError:
-    with pytest.raises(errors.SqsError) as caught:
+def refused(given: Request) -> AwsError:
+    with pytest.raises(AwsError) as caught:
         decode(asked(given), given)
     return caught.value
 
@@ -166,15 +171,18 @@ WITH_A_NAME = (
 )
 WITH_A_NUMBER = ("TooManyEntriesInBatchRequest", "BatchRequestTooLong")
 ARGUMENTS: dict[str, tuple[Any, ...]] = {**dict.fromkeys(WITH_A_NAME, ("x",)), **dict.fromkeys(WITH_A_NUMBER, (11,))}
+ROOTS = (
+    AwsError, errors.SqsError, errors.UnknownOperation, shared.CommonError, shared.AtTheGate, shared.ServerFault,
+)
 ERRORS = [
-    found(*ARGUMENTS.get(name, ())) for name, found in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(found, errors.SqsError)
-    and found not in (errors.SqsError, errors.CommonError, errors.ServerFault, errors.UnknownOperation)
+    found(*ARGUMENTS.get(name, ()))
+    for name, found in {name: found for room in (errors, shared) for name, found in inspect.getmembers(room)}.items()
+    if inspect.isclass(found) and issubclass(found, AwsError) and found not in ROOTS
 ]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_in_json(error: errors.SqsError) -> None:
+def test_an_error_in_json(error: AwsError) -> None:
     response = refuse(Protocol.JSON, request(), error)
     fault = "Sender" if error.sender_fault else "Receiver"
     headers = dict(response.headers)
@@ -189,7 +197,7 @@ def test_an_error_in_json(error: errors.SqsError) -> None:
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-def test_an_error_in_xml(error: errors.SqsError) -> None:
+def test_an_error_in_xml(error: AwsError) -> None:
     response = refuse(Protocol.QUERY, request(), error)
     answer = parsed(response, "SendMessage", Protocol.QUERY)
     fault = "Sender" if error.sender_fault else "Receiver"
@@ -197,6 +205,25 @@ def test_an_error_in_xml(error: errors.SqsError) -> None:
     assert (answer["Error"]["Message"] or "") == error.message_in(Protocol.QUERY)
     assert answer["ResponseMetadata"]["RequestId"] == "request-1"
     assert answer["ResponseMetadata"]["HTTPStatusCode"] == error.status
+
+
+@pytest.mark.parametrize("refused", [
+    refusals.missing(), refusals.incomplete("w"), refusals.ambiguous("w"), refusals.unknown_key(),
+    refusals.wrong_signature(), refusals.unsigned_headers(["x-amz-a"]), refusals.not_allowed("shop", "AK", "Publish"),
+], ids=str)
+def test_what_the_gate_refuses_both_doors_say_alike(refused: Refused) -> None:
+    said, told = as_sqs_error(refused), as_sns_error(refused)
+    assert (said.code, said.status, said.message) == (refused.code, refused.status, refused.message)
+    code = "AuthorizationError" if refused.code == "AccessDenied" else refused.code
+    assert (told.code, told.status, told.message) == (code, refused.status, refused.message)
+
+
+def test_what_may_have_happened_is_called_otherwise_than_what_did_not() -> None:
+    assert [(error.code, error.status, error.sender_fault) for error in (
+        as_sqs_error(OutcomeUnknown("?")), as_sns_error(OutcomeUnknown("?")), as_sqs_error(Unavailable("no")),
+        as_sns_error(Unavailable("no")),
+    )] == [("InternalFailure", 500, False), ("InternalError", 500, False),
+           ("ServiceUnavailable", 503, False), ("ServiceUnavailable", 503, False)]
 
 
 def test_an_error_to_the_letter() -> None:
@@ -241,7 +268,7 @@ def test_a_request_without_an_action() -> None:
      "You can use one type of server-side encryption (SSE) at one time. You can either enable KMS SSE or SQS SSE."),
     (no_such_resource("SourceArn"), "The resource that you specified for the SourceArn parameter doesn't exist."),
     (invalid_next_token(), "Invalid or expired next token."),
-    (errors.InvalidAction("Foo"), "The action Foo is not valid for this endpoint."),
+    (InvalidAction("Foo"), "The action Foo is not valid for this endpoint."),
 ])
-def test_words_for_actions(error: errors.SqsError, message: str) -> None:
+def test_words_for_actions(error: AwsError, message: str) -> None:
     assert error.message == message

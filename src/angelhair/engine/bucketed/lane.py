@@ -20,18 +20,17 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from angelhair import limits
-from angelhair.clock import Clock, Moment
+from angelhair.clock import Moment
 from angelhair.engine import places
-from angelhair.engine.identities import Identities
+from angelhair.engine.lane import AnyLane
 from angelhair.engine.marks import Marks, QueueGone, pointer_marks
 from angelhair.engine.ranks import PLAIN, Rank
-from angelhair.engine.store import Partition, Slice, Span, Store
-from angelhair.model import QueueSettings
+from angelhair.engine.store import Partition, Slice, Span
 
 
 class Candidate(NamedTuple):
@@ -226,29 +225,10 @@ class LaneView:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """One lane of one incarnation of a queue, as a verb needs it."""
-
-    store: Store
-    account: str
-    queue: str
-    incarnation: str
-    secret: bytes = field(repr=False)
-    settings: QueueSettings
-    number: int
-    sealed: bool
-    server: str
-    """Which server this is: its wake rows carry the name."""
-    identities: Identities
-    clock: Clock
-    """For what must be dated after a store call, not before it: watching (R5), the beginning of invisibility (A2)."""
-    trusts_clock: Callable[[Moment], bool]
-    """Whether our wall clock was near the store's a short while ago and has not jumped since."""
+class Lane(AnyLane):
     view: LaneView
+    sealed: bool
     rank: Rank = PLAIN
-
-    def bucket_of(self, number: int) -> int:
-        return number // self.settings.bucket_size
 
     def by_bucket(self, numbers: Iterable[int]) -> dict[int, set[int]]:
         """The ids of each bucket that has one of them."""
@@ -257,22 +237,11 @@ class Lane:
             found.setdefault(self.bucket_of(number), set()).add(number)
         return found
 
-    def first_of(self, bucket: int) -> int:
-        return bucket * self.settings.bucket_size
-
     def bodies(self, bucket: int) -> Partition:
         return places.bodies(self.incarnation, self.number, bucket)
 
     def states(self, bucket: int) -> Partition:
         return places.states(self.incarnation, self.number, bucket)
-
-    @property
-    def sequence(self) -> Partition:
-        return places.sequence(self.incarnation, self.number)
-
-    @property
-    def pointers(self) -> Partition:
-        return places.pointers(self.incarnation, self.number)
 
 
 async def read_marks(lane: Lane) -> Marks:

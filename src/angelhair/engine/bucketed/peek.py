@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.engine.bucketed.examine import examine
+from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets
 from angelhair.engine.store import Span
@@ -78,15 +79,17 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
                 continue
             body = changed.get(candidate.number)
             body = values.get("body") if body is None else body
-            attributes, origin = values.get("attributes"), values.get("origin")
+            attributes, text = values.get("attributes"), values.get("origin")
+            origin, at_first = split_origin(text if isinstance(text, str) else None)
+            shown, enqueued_at = at_first or (MessageId(lane.number, candidate.number), candidate.enqueued_at)
             peeked.append(
                 Peeked(
-                    MessageId(lane.number, candidate.number),
+                    shown,
                     body if isinstance(body, bytes) else b"",
                     attributes if isinstance(attributes, str) else None,
                     candidate.delivery or 0,
-                    candidate.enqueued_at,
-                    origin if isinstance(origin, str) else None,
+                    enqueued_at,
+                    origin,
                     priority=lane.rank.priority,
                 )
             )
@@ -97,4 +100,5 @@ async def origins(lane: Lane, bucket: int, candidates: list[Candidate]) -> dict[
     """Where messages were moved here from, for those that were."""
     first, last = candidates[0].number, candidates[-1].number
     (bodies,) = await lane.store.read([Span(lane.bodies(bucket), first, last, None, ("origin",))])
-    return {int(row.key): origin for row in bodies.rows if isinstance(origin := row.values.get("origin"), str)}
+    texts = {int(row.key): text for row in bodies.rows if isinstance(text := row.values.get("origin"), str)}
+    return {number: origin for number, text in texts.items() if (origin := split_origin(text)[0]) is not None}

@@ -12,7 +12,7 @@ do all three in one step does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from angelhair import limits
@@ -53,6 +53,18 @@ class Placed(NamedTuple):
     enqueued_at: int
     lapses_at: int = 0
     """When the message's key lapses, or that of its run, if it has one."""
+
+
+class Late(NamedTuple):
+    """A message that is to wait in the delay line, and the token that its id is made of."""
+
+    token: str
+    message: NewMessage
+    enqueued_at: int
+
+
+PutElsewhere = Callable[[Lane, Sequence[Late]], Awaitable[list[PutOutcome]]]
+"""Puts messages into the delay line, with ids of this lane; what became of each."""
 
 
 async def reserve(lane: Lane, count: int, attempt: str) -> int:
@@ -146,7 +158,7 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     buckets = list(by_bucket)
     writes = [Write(lane.bodies(bucket), [_row(lane, item) for item in by_bucket[bucket]]) for bucket in buckets]
     settings = lane.settings
-    delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := _delay(settings, item.message))}
+    delays = {(delay, lane.bucket_of(item.number)) for item in placed if (delay := delay_of(settings, item.message))}
     slots: list[tuple[int, int]] = []
     if delays:
         try:
@@ -161,7 +173,7 @@ async def write(lane: Lane, placed: Sequence[Placed], now: Moment) -> Written:
     arrived: dict[int, list[Placed]] = {}
     for bucket, result in zip(buckets, results, strict=False):
         error = result
-        delayed = any(_delay(settings, item.message) for item in by_bucket[bucket])
+        delayed = any(delay_of(settings, item.message) for item in by_bucket[bucket])
         if error is None and index_error is not None and delayed:
             error = OutcomeUnknown(str(index_error))
         if error is None:
@@ -275,7 +287,7 @@ async def _confirm(
 async def _admit_own(
     lane: Lane, bucket: int, items: list[Placed], outcomes: dict[int, PutOutcome], now: Moment
 ) -> list[Placed]:
-    arrivals = [Arrival(item.number, item.enqueued_at, _delay(lane.settings, item.message)) for item in items]
+    arrivals = [Arrival(item.number, item.enqueued_at, delay_of(lane.settings, item.message)) for item in items]
     try:
         left_out = await admit(lane, bucket, arrivals, now)
         # `final` may have been set again after the drop, by a worker that slept: the floor tells.
@@ -298,7 +310,7 @@ def is_late(lane: Lane, item: Placed, now_ms: int | None) -> bool:
     kept_ms = lane.settings.retention_ms
     if kept_ms is None or now_ms is None or item.enqueued_at + kept_ms > now_ms:
         return False
-    return item.enqueued_at + _delay(lane.settings, item.message) + kept_ms <= now_ms
+    return item.enqueued_at + delay_of(lane.settings, item.message) + kept_ms <= now_ms
 
 
 async def unwritten_and_old(lane: Lane, numbers: Sequence[int], enqueued_at: int, now_ms: int) -> set[int]:
@@ -333,7 +345,7 @@ async def written_among(lane: Lane, numbers: Iterable[int]) -> set[int]:
 
 def dated(item: Placed, now_ms: int, settings: QueueSettings) -> Placed:
     """With the date of now; due when it was due, or at once if that has passed."""
-    left_ms = max(0, item.enqueued_at + _delay(settings, item.message) - now_ms)
+    left_ms = max(0, item.enqueued_at + delay_of(settings, item.message) - now_ms)
     return item._replace(enqueued_at=now_ms, message=item.message._replace(delay_ms=left_ms))
 
 
@@ -341,7 +353,7 @@ def _row(lane: Lane, item: Placed) -> Row:
     """Only what is there: on Cassandra every None written would be a tombstone that readers have to step over."""
     message = item.message
     values: dict[str, Value] = {"body": message.body, "enqueued_at": item.enqueued_at}
-    if delay := _delay(lane.settings, message):
+    if delay := delay_of(lane.settings, message):
         values["visible_from"] = item.enqueued_at + delay
     if message.attributes is not None:
         values["attributes"] = message.attributes
@@ -358,8 +370,8 @@ def _row(lane: Lane, item: Placed) -> Row:
 
 def is_plain(settings: QueueSettings, message: NewMessage) -> bool:
     """Neither delayed nor with a key: there is nothing to be done for it but to write it."""
-    return message.key is None and not _delay(settings, message)
+    return message.key is None and not delay_of(settings, message)
 
 
-def _delay(settings: QueueSettings, message: NewMessage) -> int:
+def delay_of(settings: QueueSettings, message: NewMessage) -> int:
     return settings.delay_ms if message.delay_ms is None else message.delay_ms

@@ -16,6 +16,7 @@ from angelhair.engine import receipts
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.claim import Claims, Wish, claim
 from angelhair.engine.bucketed.examine import examine
+from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets, still_there
 from angelhair.engine.bucketed.reader import close_passed, read_new
@@ -238,9 +239,13 @@ def _delivery(lane: Lane, wish: Wish, row: dict[str, Value] | None, now: Moment)
         lane.view.note_size(len(candidate.body))
     number, delivered, _, first_delivered_at, body, attributes, enqueued_at, origin, _ = candidate
     delivery = (delivered or 0) + 1
+    shown = _id((lane.number, number))
+    if origin is not None:
+        origin, first = split_origin(origin)
+        shown, enqueued_at = first or (shown, enqueued_at)
     return _delivered(
         (
-            _id((lane.number, number)),
+            shown,
             receipts.encode(lane.incarnation, lane.secret, lane.number, number, delivery),
             body,
             attributes,

@@ -14,19 +14,17 @@ Everything in `LaneView` is a hint that speeds things up. The refusal of a condi
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from angelhair import limits
-from angelhair.clock import Clock, Moment
+from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.fifo.index import Index
 from angelhair.engine.fifo.keys import Keys
 from angelhair.engine.fifo.state import Entry, State
-from angelhair.engine.identities import Identities
+from angelhair.engine.lane import AnyLane
 from angelhair.engine.marks import Marks, QueueGone, pointer_marks
-from angelhair.engine.store import Partition, Slice, Span, Store
-from angelhair.model import QueueSettings
+from angelhair.engine.store import Partition, Slice, Span
 
 
 @dataclass(slots=True)
@@ -90,42 +88,14 @@ class LaneView:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """One lane of one incarnation of a queue, as a verb needs it."""
-
-    store: Store
-    account: str
-    queue: str
-    incarnation: str
-    secret: bytes = field(repr=False)
-    settings: QueueSettings
-    number: int
-    server: str
-    identities: Identities
-    clock: Clock
-    trusts_clock: Callable[[Moment], bool]
-    """Whether our wall clock was near the store's a short while ago and has not jumped since."""
+class Lane(AnyLane):
     view: LaneView
-
-    def bucket_of(self, number: int) -> int:
-        return number // self.settings.bucket_size
-
-    def first_of(self, bucket: int) -> int:
-        return bucket * self.settings.bucket_size
 
     def log(self, bucket: int) -> Partition:
         return places.log(self.incarnation, self.number, bucket)
 
     def groups(self, epoch: int) -> Partition:
         return places.groups(self.incarnation, self.number, epoch)
-
-    @property
-    def sequence(self) -> Partition:
-        return places.sequence(self.incarnation, self.number)
-
-    @property
-    def pointers(self) -> Partition:
-        return places.pointers(self.incarnation, self.number)
 
     async def time_ms(self) -> int:
         """Now: by our own wall clock, or the store's when ours is not known to be right (R5). All that a fifo lane

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from angelhair.engine import catalog, ledger
 from angelhair.engine.addressing import AckOutcome, by_lane
@@ -19,25 +20,36 @@ from angelhair.engine.bucketed.receive import receive
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.engine.counts import Stats
+from angelhair.engine.kinds.delay_line import DelayLine
+from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.lanes import step_lanes
 from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.marks import Marks
+from angelhair.engine.memory import Memory
 from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, ReserveAgain, put_reserved, put_together
-from angelhair.engine.ranks import PLAIN, Rank
+from angelhair.engine.ranks import NO_LANE, PLAIN, Rank
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.settling import begun
 from angelhair.engine.stats import lane_stats
 from angelhair.engine.store import JoiningStore
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import QueueNotFound, StoreError
-from angelhair.model import MessageId, NewMessage, Peeked, WantedChange
+from angelhair.model import DueId, MessageId, NewMessage, Peeked, WantedChange
 
 
 class Bucketed(Verbs):
+    def __init__(self, memory: Memory) -> None:
+        super().__init__(memory)
+        self._line = DelayLine(memory, self, Timeline(memory))
+        memory.put_elsewhere = self._line.putter
+
     # --- messages -------------------------------------------------------------------------------------------------
 
-    async def reserve(self, queue: Queue, count: int, rank: Rank = PLAIN) -> Reservation:
+    async def reserve(self, queue: Queue, count: int, rank: Rank = PLAIN) -> Reservation | None:
+        if rank == NO_LANE:
+            return None
         queue = await self._with_lanes(queue, rank)
         lane = self.memory.lane_for_put(queue, self.memory.clock.now(), rank)
         first = await putting.reserve(lane, count, self.memory.identities.fresh())
@@ -52,8 +64,20 @@ class Bucketed(Verbs):
         self, queue: Queue, store: JoiningStore, messages: Sequence[NewMessage], reserve_again: ReserveAgain,
         rank: Rank = PLAIN,
     ) -> list[PutOutcome] | Reservation | None:
+        if rank == NO_LANE:
+            return None
         queue = await self._with_lanes(queue, rank)
         return await put_together(self.memory, queue, store, messages, reserve_again, rank)
+
+    async def put_whole(self, queue: Queue, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        """Those that are to wait in the delay line."""
+
+        async def reserve(count: int) -> Reservation:
+            reservation = await self.reserve(queue, count)
+            assert reservation is not None
+            return reservation
+
+        return await self._line.put_all(queue, messages, reserve)
 
     async def _with_lanes(self, queue: Queue, rank: Rank) -> Queue:
         """The queue with lanes for noisy tenants, which are made for the first of them. Where that fails, messages go
@@ -74,6 +98,9 @@ class Bucketed(Verbs):
 
     async def receive(self, queue: Queue, group: Sequence[Waiting]) -> None:
         memory = self.memory
+        with suppress(StoreError):
+            # What is due by now; at the next look if that fails.
+            await self._line.step(queue)
         expiring = memory.clock_is_good(memory.clock.now())
         failed: StoreError | None = None
         for lane in memory.lanes_for_receive(queue, memory.clock.now()):
@@ -130,6 +157,7 @@ class Bucketed(Verbs):
         for number in queue.read_lanes:
             now = memory.clock.now()
             total.add(await lane_stats(memory.lane(queue, number), now, memory.clock_is_good(now), most))
+        total.add(await self._line.stats(queue, most_buckets))
         return total
 
     async def marks(self, queue: Queue) -> dict[int, Marks]:
@@ -139,7 +167,8 @@ class Bucketed(Verbs):
         return await inspect(await self.memory.known_lane(queue, lane_number), first, count)
 
     async def purge(self, queue: Queue) -> None:
-        await purge_lanes([self.memory.lane(queue, number) for number in queue.lanes])
+        with begun(await self._line.purge(queue)):
+            await purge_lanes([self.memory.lane(queue, number) for number in queue.lanes])
 
     async def move_back(self, queue: Queue, lane_number: int, bucket: int) -> int:
         return await move_repair_back(await self.memory.known_lane(queue, lane_number), bucket)
@@ -159,6 +188,9 @@ class Bucketed(Verbs):
         return went
 
     async def erase(self, queue: Queue, message: MessageId) -> bool:
+        if isinstance(message, DueId):
+            # It waits in the delay line, or has waited there and has another place since.
+            return False
         lane = await self.memory.known_lane(queue, message.lane)
         return await erase(lane, message.number, self.memory.clock.now())
 
@@ -168,4 +200,10 @@ class Bucketed(Verbs):
     # --- background -----------------------------------------------------------------------------------------------
 
     async def step(self, queue: Queue) -> int:
-        return await step_lanes(self.memory, queue)
+        """A line that cannot be read stops no lane; its error is raised when they are done."""
+        try:
+            pause_ms = await self._line.step(queue)
+        except StoreError:
+            await step_lanes(self.memory, queue)
+            raise
+        return min(pause_ms, await step_lanes(self.memory, queue))

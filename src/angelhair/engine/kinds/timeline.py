@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from angelhair.engine.counts import Stats
 from angelhair.engine.kinds.timeline_moves import move_exhausted
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import QueueGone
-from angelhair.engine.timeline import consumer, inspect, receipts, worker
+from angelhair.engine.timeline import consumer, inspect, lock, receipts, worker
 from angelhair.engine.timeline.ack import ack
 from angelhair.engine.timeline.change import change
 from angelhair.engine.timeline.consumer import Share
@@ -117,19 +118,21 @@ class Timeline(Verbs):
 
     async def _by_receipt(self, queue: Queue, items: Sequence[tuple[str, W]], run: Run[W]) -> list[AckOutcome]:
         """Decodes receipts and runs a verb on those that are good; a bad one concerns nobody but itself."""
-        if any(_foreign(queue, text) for text, _ in items):
+        decoded = [_decoded(queue, text) for text, _ in items]
+        if any(
+            isinstance(each, InvalidReceipt) and receipts.is_well_formed(text)
+            for each, (text, _) in zip(decoded, items, strict=True)
+        ):
             # Perhaps of a newer incarnation than we remember.
             self.memory.distrust(queue.account, queue.name)
             queue = await self.memory.find_queue(queue.account, queue.name, self.memory.clock.now())
-        outcomes: list[AckOutcome] = [None] * len(items)
-        good: list[tuple[int, tuple[Receipt, W]]] = []
-        for place, (text, wish) in enumerate(items):
-            try:
-                if queue.settings.kind != TIMELINE:
-                    raise InvalidReceipt("belongs to an earlier queue of this name")
-                good.append((place, (receipts.decode(queue.incarnation, queue.secret, text), wish)))
-            except InvalidReceipt as error:
-                outcomes[place] = error
+            decoded = [_decoded(queue, text) for text, _ in items]
+        outcomes: list[AckOutcome] = [each if isinstance(each, InvalidReceipt) else None for each in decoded]
+        good = [
+            (place, (each, wish))
+            for place, (each, (_, wish)) in enumerate(zip(decoded, items, strict=True))
+            if isinstance(each, Receipt)
+        ]
         if not good:
             return outcomes
         line = self.line(queue)
@@ -165,6 +168,18 @@ class Timeline(Verbs):
     async def leave_consumer(self, queue: Queue, name: str) -> None:
         line = self.line(queue)
         await consumer.leave(line, consumer.session_of(line, name, line.clock.now()))
+
+    async def leave_all(self, queue: Queue) -> None:
+        """Before a server stops: its consumers' shards need not wait until they lapse."""
+        line = self.line(queue)
+        for session in list(line.sessions.by_name.values()):
+            with suppress(QueueGone):
+                await consumer.leave(line, session)
+
+    async def checkpoint(self, queue: Queue) -> None:
+        """Makes durable what was acked here."""
+        line = self.line(queue)
+        await lock.keep(line, line.all_held())
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -233,9 +248,10 @@ class Timeline(Verbs):
         return True
 
 
-def _foreign(queue: Queue, text: str) -> bool:
+def _decoded(queue: Queue, text: str) -> Receipt | InvalidReceipt:
+    if queue.settings.kind != TIMELINE:
+        return InvalidReceipt("belongs to an earlier queue of this name")
     try:
-        receipts.decode(queue.incarnation, queue.secret, text)
-    except InvalidReceipt:
-        return receipts.is_well_formed(text)
-    return False
+        return receipts.decode(queue.incarnation, queue.secret, text)
+    except InvalidReceipt as error:
+        return error

@@ -77,6 +77,9 @@ class Verbs:
     async def leave_consumer(self, queue: Queue, name: str) -> None:
         self._cannot(queue, "has no shards that consumers hold")
 
+    async def leave_all(self, queue: Queue) -> None:
+        """Before a server stops. Most kinds have leases only, which are given back apart from this."""
+
     async def shards(self, queue: Queue) -> list[ShardSeen]:
         self._cannot(queue, "has no shards")
 

@@ -51,6 +51,8 @@ def _ack_aside(line: Line, place: tuple[int, str]) -> AckOutcome:
     entry = None if held is None else held.window.get(place[1])
     if held is None or entry is None:
         line.sessions.finish(place)
+        if held is None:
+            return StaleReceipt("the message was set aside to a shard of another server: it is delivered again")
     elif entry.given:
         return StaleReceipt("the message was delivered again since")
     else:
@@ -71,9 +73,12 @@ def find(line: Line, receipt: Receipt, now: Moment) -> tuple[Held, Entry | None]
     `StaleReceipt` or `SetAside`."""
     key = uuid_text(receipt.number)
     moved = line.sessions.aside.get((receipt.lane, key))
-    if moved is not None:
-        raise SetAside(moved)
     held = line.held(receipt.lane) if receipt.lane in line.states else None
+    if moved is not None:
+        # Unless it is here again: its shard was lost before the checkpoint had passed it.
+        here = held.window.get(key) if held is not None and held.fence == receipt.fence else None
+        if here is None or here.settled:
+            raise SetAside(moved)
     if held is None or held.fence != receipt.fence or not held.believed(now):
         raise StaleReceipt("the lock of the message's shard was lost since: it is delivered again")
     entry = held.window.get(key)

@@ -30,7 +30,12 @@ async def set_aside(line: Line, items: Sequence[tuple[Held, Entry, int, int]]) -
     for (held, entry, _, _), outcome in zip(items, await put(line, puttings), strict=True):
         if isinstance(outcome, MessageId):
             arrived += 1
-            line.sessions.set_aside((held.lane, entry.key), (outcome.lane, uuid_text(outcome.number)))
+            place = (outcome.lane, uuid_text(outcome.number))
+            if entry.settled:
+                # Acked while it was being written.
+                line.sessions.finish(place)
+                continue
+            line.sessions.set_aside((held.lane, entry.key), place)
             held.settle(entry, None)
     return arrived
 

@@ -17,7 +17,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.settling import must_write
-from angelhair.engine.store import Row, Slice, Span, Value, Values, Write
+from angelhair.engine.store import Row, Slice, Span, Values, Write
 from angelhair.engine.timeline import lock
 from angelhair.engine.timeline.aside import set_aside
 from angelhair.engine.timeline.lane import Line, Session
@@ -48,12 +48,13 @@ def touch_due(line: Line, session: Session, now: Moment) -> bool:
     return session.touched_ms is None or now.monotonic_ms - session.touched_ms >= every_ms
 
 
-async def touch(line: Line, session: Session) -> Share:
-    """Beats, gives back what is too much, takes what is free, and touches all that is held. Raises `QueueGone`."""
+async def touch(line: Line, session: Session, asked: bool = True) -> Share:
+    """Beats, gives back what is too much, takes what is free, and touches all that is held. `asked`: by the consumer
+    itself, so that it is here and nowhere else. Raises `QueueGone`."""
     if not session.touching:
         session.touching = True
         try:
-            await _touch(line, session)
+            await _touch(line, session, asked)
         finally:
             session.touching = False
     return share_of(line, session)
@@ -67,15 +68,15 @@ def share_of(line: Line, session: Session) -> Share:
     return Share(tuple(fences), fences, line.settings.lock_ms, until_ms)
 
 
-async def _touch(line: Line, session: Session) -> None:
+async def _touch(line: Line, session: Session, asked: bool) -> None:
     # From before it is sent: a beat must not look younger to us than it is.
     begun = line.clock.now()
+    # What is ours is touched first: nothing that follows may make us late. The mark goes along, as that costs nothing
+    # more. Where it was raised a moment ago, that was a touch.
+    helds = [held for held in line.held_by(session) if not held.fresh(begun)]
+    kept = await lock.keep(line, helds, await line.time_ms() + line.lead_ms)
     session.beat += 1
     await must_write(line.store, [_beat(line, session)])
-    # What is ours is touched first: nothing that follows may make us late.
-    # The mark goes along, as that costs nothing more.
-    helds = line.held_by(session)
-    kept = await lock.keep(line, helds, await line.time_ms() + line.lead_ms)
     lanes = line.lanes
     spans = [Span(places.consumers(line.incarnation), limit=limits.TIMELINE_CONSUMERS)]
     found = await line.store.read([*spans, *(Span(line.shard(lane)) for lane in lanes)])
@@ -87,15 +88,14 @@ async def _touch(line: Line, session: Session) -> None:
     holding = _holding(line, session, rows, watched, alive)
     share = _share(len(lanes), [alive[name] for name in alive])
     await _give_back(line, session, share, holding, alive)
-    took = await _take(line, session, share, rows, watched, holding, alive)
+    took = await _take(line, session, asked, share, rows, watched, holding, alive)
     # Where something did not come about, the next one who asks tries again at once.
     session.touched_ms = begun.monotonic_ms if took and len(kept) == len(helds) else None
 
 
 def _beat(line: Line, session: Session) -> Write:
-    values: dict[str, Value] = {"holder": session.holder, "beat": session.beat}
-    if session.most is not None:
-        values["most"] = session.most
+    most = limits.SHARDS_MAXIMUM if session.most is None else session.most
+    values: Values = {"holder": session.holder, "beat": session.beat, "most": most}
     ttl_seconds = max(1, limits.TIMELINE_FORGET_LOCKS * line.settings.lock_ms // 1_000)
     return Write(places.consumers(line.incarnation), [Row(session.consumer, values)], ttl_seconds)
 
@@ -200,12 +200,12 @@ def _waited_for(held: Held, now: Moment) -> bool:
 
 
 async def _take(
-    line: Line, session: Session, share: int, rows: Mapping[int, Values], watched: Mapping[int, int],
+    line: Line, session: Session, asked: bool, share: int, rows: Mapping[int, Values], watched: Mapping[int, int],
     holding: Counter[str], alive: Mapping[str, int],
 ) -> bool:
     """Takes what is fair; False when there may be more to have."""
     for _ in range(limits.TIMELINE_TAKE_ROUNDS):
-        wanted = _wanted(line, session, share, rows, watched, holding, alive)
+        wanted = _wanted(line, session, asked, share, rows, watched, holding, alive)
         if not wanted:
             return True
         taken = await lock.take(line, session, wanted)
@@ -221,7 +221,7 @@ async def _take(
 
 
 def _wanted(
-    line: Line, session: Session, share: int, rows: Mapping[int, Values], watched: Mapping[int, int],
+    line: Line, session: Session, asked: bool, share: int, rows: Mapping[int, Values], watched: Mapping[int, int],
     holding: Counter[str], alive: Mapping[str, int],
 ) -> dict[int, Values]:
     """Of the shards that can be taken those that we should take."""
@@ -229,16 +229,19 @@ def _wanted(
     poorest = min(others, default=share)
     surely = len(rows) // max(1, len(alive))
     mine, most = holding[session.consumer], alive[session.consumer]
+    now = line.clock.now()
     free = [
         lane for lane, row in rows.items()
-        if line.held(lane) is None and lock.takeable(line, session, row, watched[lane])
+        # What another consumer of this server held and does not believe in any more is nobody's here.
+        if ((held := line.held(lane)) is None or not held.believed(now))
+        and lock.takeable(session, asked, row, watched[lane])
     ]
     # Who comes first to the same list takes what others would: each begins elsewhere.
     start = zlib.crc32(session.holder.encode()) % max(1, len(free))
     wanted: dict[int, Values] = {}
     for lane in free[start:] + free[:start]:
         row = rows[lane]
-        ours = row.get("holder") == session.holder or row.get("consumer") == session.consumer
+        ours = lock.is_ours(session, asked, row)
         fair = mine < surely or (mine < share and mine <= poorest)
         if mine < most and (ours or fair or _nobodys(line, row, watched[lane])):
             wanted[lane] = row

@@ -46,12 +46,15 @@ def watch(line: Line, lane: int, row: Values, now: Moment) -> int:
     return now.monotonic_ms - view.watched_since_ms
 
 
-def takeable(line: Line, session: Session, row: Values, watched_ms: int) -> bool:
-    """Free, lapsed, or held by the same consumer on another server, or by us under a fence that we did not learn of."""
-    holder, consumer = row.get("holder"), row.get("consumer")
-    if holder in (FREE, session.holder) or consumer == session.consumer:
-        return True
-    return watched_ms >= _whole(row, "duration")
+def takeable(session: Session, asked: bool, row: Values, watched_ms: int) -> bool:
+    """Free, lapsed, or ours."""
+    return row.get("holder") == FREE or is_ours(session, asked, row) or watched_ms >= _whole(row, "duration")
+
+
+def is_ours(session: Session, asked: bool, row: Values) -> bool:
+    """Held by us under a fence that we did not learn of; or by the same consumer on another server, if it asks us: it
+    has come over. What runs by itself takes nothing back from where its consumer went."""
+    return row.get("holder") == session.holder or (asked and row.get("consumer") == session.consumer)
 
 
 async def take(line: Line, session: Session, rows: dict[int, Values]) -> list[Held]:
@@ -70,6 +73,9 @@ async def take(line: Line, session: Session, rows: dict[int, Values]) -> list[He
             lane, session.holder, session.consumer, fence, beat, sure_ms, mark_ms, last, line.settings.lock_ms,
             now.monotonic_ms, last, last,
         )
+        before = line.held(lane)
+        if before is not None:
+            lose(line, before)
         line.view(lane).held = held
         taken.append(held)
     return taken

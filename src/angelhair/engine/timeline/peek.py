@@ -61,12 +61,11 @@ async def _beyond(line: Line, lane: int, most: int, columns: tuple[str, ...] | N
     rows: list[Row] = []
     while len(rows) < most:
         found = await index.parts_between(line, lane, first, None, limits.TIMELINE_INDEX_PARTS)
-        spans = [
-            Span(line.dues(lane, part), after(last) if part == here else None, None, most, columns)
-            for part in found.parts
-        ]
-        for slice_ in await line.store.read(spans) if spans else []:
-            rows += [row for row in slice_.rows if not row.values.get("void")]
+        for part in found.parts:
+            if len(rows) <= most:
+                span = Span(line.dues(lane, part), after(last) if part == here else None, None, most + 1, columns)
+                (slice_,) = await line.store.read([span])
+                rows += [row for row in slice_.rows if not row.values.get("void")]
         if found.reached is None:
             break
         first = found.reached + 1

@@ -9,6 +9,7 @@ the place, and the message is put again above the mark, with the due time that i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from angelhair import limits
@@ -222,7 +223,8 @@ async def _void_copies(line: Line, puttings: Sequence[Putting]) -> None:
         # Whole, and for as long as the row itself.
         row = Row(key, {**_values(putting), "body": b"", "void": 1})
         writes.append(Write(line.dues(lane, part), [row], _ttl_seconds(until(line, part), now_ms)))
-    await line.store.write(writes)
+    with suppress(StoreError):
+        await line.store.write(writes)
 
 
 def _ttl_seconds(until_ms: int | None, now_ms: int) -> int | None:

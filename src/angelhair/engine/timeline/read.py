@@ -110,8 +110,9 @@ def _add(line: Line, held: Held, found: Rows) -> None:
         size += len(body) if isinstance(body, bytes) else 0
         entry = held.add(str(key), values)
         place = (held.lane, entry.key)
-        if place in line.sessions.done:
-            del line.sessions.done[place]
+        if place in line.sessions.done or place in line.sessions.aside:
+            # Acked where it lay before; or it lies elsewhere, durably, and the checkpoint had not passed it yet.
+            line.sessions.done.pop(place, None)
             held.settle(entry, None)
         elif (until_ms := line.sessions.extended.pop(place, 0)) > line.clock.now().monotonic_ms:
             held.ready.remove(entry)

@@ -63,7 +63,8 @@ def _delivery(line: Line, held: Held, entry: Entry, now: Moment, hide_ms: int) -
     entry.delivery += 1
     if not entry.given:
         entry.given, entry.first_given_ms, entry.first_given_at_ms = True, now.monotonic_ms, now.wall_ms
-    held.hide(entry, now.monotonic_ms + hide_ms)
+    # Not for nothing, or the same receive would be given it again.
+    held.hide(entry, now.monotonic_ms + max(1, hide_ms))
     place = id_of(held, entry)
     receipt = receipts.Receipt(held.lane, place.number, entry.delivery, held.fence)
     values = entry.values

@@ -13,7 +13,11 @@ from angelhair.engine.store import Applied, Change, Partition, Refused, RowChang
 from angelhair.engine.timeline import index, lock
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.parts import after, time_of
+from angelhair.engine.timeline.read import KEYS_ONLY
 from angelhair.errors import StoreError
+
+_LOOK_ROWS = 64
+"""Rows of a part among which one is looked for that is a message: copies that were left behind are not."""
 
 
 class _Marked(NamedTuple):
@@ -69,8 +73,12 @@ async def is_drained(line: Line, lane: int) -> bool:
     first: int | None = here
     while first is not None:
         found = await index.parts_between(line, lane, first, None, limits.TIMELINE_INDEX_PARTS)
-        spans = [Span(line.dues(lane, part), after(last) if part == here else None, None, 1) for part in found.parts]
-        if any(slice_.rows for slice_ in (await line.store.read(spans) if spans else [])):
-            return False
+        spans = [
+            Span(line.dues(lane, part), after(last) if part == here else None, None, _LOOK_ROWS, KEYS_ONLY)
+            for part in found.parts
+        ]
+        for slice_ in await line.store.read(spans) if spans else []:
+            if slice_.more or not all(row.values.get("void") for row in slice_.rows):
+                return False
         first = None if found.reached is None else found.reached + 1
     return True

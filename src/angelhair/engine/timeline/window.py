@@ -51,7 +51,10 @@ class Held:
     """What lies up to here is processed, though the checkpoint may not say so yet."""
     window: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     ready: deque[Entry] = field(default_factory=deque)
-    hidden: list[tuple[int, str, Entry]] = field(default_factory=list)
+    hidden: list[tuple[int, int, Entry]] = field(default_factory=list)
+    hidings: int = 0
+    size: int = 0
+    """Bytes of bodies that are in hand."""
     acked: OrderedDict[str, int] = field(default_factory=OrderedDict)
     """Processed behind `reached`, and which delivery was acked."""
     passed: int = 0
@@ -73,11 +76,15 @@ class Held:
     def believed_until_ms(self) -> int:
         return self.confirmed_ms + self.duration_ms - self.duration_ms // limits.TIMELINE_TOUCHES
 
-    def touch_due(self, now: Moment) -> bool:
-        return now.monotonic_ms - self.confirmed_ms >= self.duration_ms // limits.TIMELINE_TOUCHES
+    def fresh(self, now: Moment) -> bool:
+        """Whether it was touched so lately that the next time will do."""
+        return now.monotonic_ms - self.confirmed_ms < self.duration_ms // (2 * limits.TIMELINE_TOUCHES)
 
     @property
     def room(self) -> int:
+        """For how many messages more there is room in the window; large ones fill it sooner."""
+        if self.window and self.size >= limits.RECEIVE_BYTES:
+            return 0
         return max(0, limits.TIMELINE_WINDOW - len(self.window) - self.passed)
 
     @property
@@ -89,11 +96,13 @@ class Held:
         entry = Entry(key, values, deliveries if isinstance(deliveries, int) else 0)
         self.window[key] = entry
         self.ready.append(entry)
+        self.size += _size(values)
         return entry
 
     def hide(self, entry: Entry, until_ms: int) -> None:
         entry.hidden_until_ms = until_ms
-        heappush(self.hidden, (until_ms, entry.key, entry))
+        self.hidings += 1
+        heappush(self.hidden, (until_ms, self.hidings, entry))
 
     def next_visible(self, now: Moment) -> Entry | None:
         """The next one to be given, taken out: one whose time-out has passed before one that is new (A9)."""
@@ -107,11 +116,9 @@ class Held:
                 return entry
         return None
 
-    def put_back(self, entry: Entry) -> None:
-        self.ready.appendleft(entry)
-
     def settle(self, entry: Entry, delivery: int | None) -> None:
         """It is processed, or lies durably elsewhere: the checkpoint may pass it. What it said is not needed."""
+        self.size -= _size(entry.values)
         entry.settled, entry.acked, entry.values = True, delivery, {}
         self.advance()
 
@@ -131,7 +138,14 @@ class Held:
 
     def due_ms(self) -> int | None:
         """When, on our own clock, there may be something to give."""
+        if self.leaving or self.lost:
+            return None
         times = [] if self.look_ms is None else [self.look_ms]
         times += [0] if self.ready else []
         times += [self.hidden[0][0]] if self.hidden else []
         return min(times) if times else None
+
+
+def _size(values: Values) -> int:
+    body = values.get("body")
+    return len(body) if isinstance(body, bytes) else 0

@@ -18,7 +18,7 @@ async def keep_sessions(line: Line) -> None:
             await _let_go(line, session)
         else:
             if consumer.touch_due(line, session, now):
-                await consumer.touch(line, session)
+                await consumer.touch(line, session, asked=False)
             await consumer.release_idle(line, session)
 
 

@@ -142,8 +142,8 @@ def queue_of(endpoint: str) -> tuple[str, str]:
 
 
 def shown(endpoint: str) -> str:
-    """As it may stand in a log: the URL of an endpoint may have a password in it."""
-    return re.sub(r"^(\w+://)[^/?#]*@", r"\1", endpoint)
+    """As it may stand in a log: the URL of an endpoint may have secrets in its path and query, and a password."""
+    return re.sub(r"^(\w+://)(?:[^/?#]*@)?([^/?#]*).*$", r"\1\2", endpoint, flags=re.DOTALL)
 
 
 class Publication(NamedTuple):

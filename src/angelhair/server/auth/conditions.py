@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from angelhair.server.auth.regions import in_region_of
 from angelhair.server.auth.wildcards import matches
 
 KNOWN = frozenset({
@@ -121,7 +122,7 @@ def _holds(operator: str, name: str, given: Any, circumstances: Mapping[str, str
     if has is None:
         return forbids or operator.endswith(IF_EXISTS)
     try:
-        return any(fits(value, has) for value in values) is not forbids
+        return any(fits(value, in_region_of(value, has)) for value in values) is not forbids
     except Unclear:
         return None
 

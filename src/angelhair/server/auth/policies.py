@@ -16,11 +16,10 @@ from typing import Any
 
 from angelhair import limits
 from angelhair.server.auth.conditions import hold
+from angelhair.server.auth.regions import in_region_of
 from angelhair.server.auth.wildcards import matches
 
 ANYBODY = "*"
-ARN_PARTS = 6
-REGION_PART = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +119,9 @@ def _is_action(given: Any, wish: Wish) -> bool | None:
 
 def _is_resource(given: Any, wish: Wish) -> bool | None:
     patterns = _texts(given)
-    return None if patterns is None else any(_fits(pattern, wish.resource) for pattern in patterns)
-
-
-def _fits(pattern: str, arn: str) -> bool:
-    parts, wanted = arn.split(":", ARN_PARTS - 1), pattern.split(":", ARN_PARTS - 1)
-    if len(parts) == len(wanted) == ARN_PARTS:
-        parts[REGION_PART] = wanted[REGION_PART]
-    return matches(pattern, ":".join(parts), "?")
+    return None if patterns is None else any(
+        matches(pattern, in_region_of(pattern, wish.resource), "?") for pattern in patterns
+    )
 
 
 def _texts(given: Any) -> Sequence[str] | None:

@@ -1,4 +1,16 @@
-"""The root of all errors that an AWS door answers with, and the two protocols that they are said in."""
+"""How an AWS door says no: the root of all errors, those that every service has, and the protocols they are said in.
+
+    AwsError
+    ├── of a door: what its service's model has, and more         (`errors.py` there)
+    └── CommonError: InvalidAction, MalformedQueryString
+        ├── AtTheGate: AccessDenied, SignatureDoesNotMatch, …     what a signature or a policy refuses
+        └── ServerFault
+            ├── InternalFailure       it may have happened
+            └── ServiceUnavailable    it did not happen
+
+`code` is what the Query protocol says, and what SDKs of the JSON protocol read from the header `x-amzn-query-error`;
+`shape` is the name in a JSON body.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +34,10 @@ class AwsError(Exception):
     sender_fault: ClassVar[bool] = True
     text: ClassVar[str] = ""
     """What is said when nothing else is."""
+    namespace: ClassVar[str] = ""
+    """Of the shape, in JSON."""
+    in_header: ClassVar[bool] = True
+    """Whether JSON answers carry the Query code; what the framework refuses before its service sees it has none."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(message or self.text)
@@ -34,6 +50,97 @@ class AwsError(Exception):
     def message_in(self, protocol: Protocol) -> str:
         """The wording, which may differ by protocol."""
         return self.message
+
+
+# --- what every service has -------------------------------------------------------------------------------------------
+
+
+class CommonError(AwsError):
+    """What AWS answers although no model says so."""
+
+    namespace = "com.amazon.coral.service#"
+
+
+class InvalidAction(CommonError):
+    """An action that there is not, in the Query protocol."""
+
+    shape = "InvalidActionException"
+    code = "InvalidAction"
+
+    def __init__(self, action: str) -> None:
+        super().__init__(f"The action {echoed(action)} is not valid for this endpoint.")
+
+
+class MalformedQueryString(CommonError):
+    status = 404
+    text = "The query string contains a syntax error."
+
+
+class AtTheGate(CommonError):
+    """A signature or a policy refuses it. What is said comes with the refusal."""
+
+    status = 403
+
+
+class AccessDenied(AtTheGate):
+    shape = "AccessDeniedException"
+    code = "AccessDenied"
+    text = "Access to the resource is denied."
+
+
+class ExpiredToken(AtTheGate):
+    shape = "ExpiredTokenException"
+    code = "ExpiredToken"
+    text = "The security token included in the request is expired"
+
+
+class IncompleteSignature(AtTheGate):
+    shape = "IncompleteSignatureException"
+    code = "IncompleteSignature"
+    status = 400
+
+
+class InvalidClientTokenId(AtTheGate):
+    pass
+
+
+class InvalidQueryParameter(AtTheGate):
+    """The query of a signed request could be read in two ways."""
+
+    status = 400
+
+
+class MissingAuthenticationToken(AtTheGate):
+    shape = "MissingAuthenticationTokenException"
+    code = "MissingAuthenticationToken"
+
+
+class SignatureDoesNotMatch(AtTheGate):
+    shape = "InvalidSignatureException"
+    code = "SignatureDoesNotMatch"
+
+
+class ServerFault(CommonError):
+    """Not the client's doing: SDKs try again by themselves."""
+
+    sender_fault = False
+
+
+class InternalFailure(ServerFault):
+    """It may have happened, or may yet."""
+
+    status = 500
+    text = "The request processing has failed because of an unknown error, exception or failure."
+
+
+class ServiceUnavailable(ServerFault):
+    """It did not happen."""
+
+    status = 503
+    text = "The request has failed due to a temporary failure of the server."
+
+
+# --- forms ------------------------------------------------------------------------------------------------------------
 
 
 class Unreadable(Exception):

@@ -12,17 +12,18 @@ _SETTINGS = shapes.Settings(
     expire_after=2592000, lock=10,
 )
 _CHANGEABLE = [name for name in shapes.Changes.__struct_fields__ if name != "shards"]
+_FIXED = ["kind", "bucket_size", "shards", "granularity"]
 _MADE, _CHANGED = "2026-11-15T13:00:00.123Z", "2026-11-15T13:05:00.456Z"
 
 QUEUE_LIST = shapes.QueueList(["invoices", "orders"], None)
 NEW_QUEUE = shapes.NewQueue(visibility_timeout=60, max_deliveries=5, dead_letter_queue="orders-dead")
 CHANGES = shapes.Changes(max_deliveries=5, retention=None)
 QUEUE = shapes.QueueSaid(
-    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],
+    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=_FIXED,
     created_at=_MADE, changed_at=_CHANGED, warnings=[],
 )
 QUEUE_SHOWN = shapes.QueueShown(
-    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=["kind", "bucket_size"],
+    name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=_FIXED,
     created_at=_MADE, changed_at=_CHANGED, warnings=[], statistics=shapes.Statistics(120, 4, 0, 1, 7.25, True),
 )
 

@@ -137,12 +137,14 @@ async def _changes(service: Service, request: Request, queue: str, wanted: shape
 def _given(wanted: shapes.Changes, kind: str | None) -> dict[str, Any]:
     """The settings that were named, as the model has them. What a timeline calls shards are its lanes."""
     given: dict[str, Any] = {}
-    if wanted.shards is not UNSET:
-        if kind != TIMELINE:
-            raise invalid("shards", f"a queue of the kind {kind!r} has lanes, and no shards")
-        given["lanes"] = wanted.shards
-    elif kind == TIMELINE and wanted.lanes is not UNSET:
+    shards = None if wanted.shards is UNSET else wanted.shards
+    if shards is not None and kind != TIMELINE:
+        raise invalid("shards", f"a queue of the kind {kind!r} has lanes, and no shards")
+    if kind == TIMELINE and wanted.lanes not in (UNSET, shards):
+        # Both, and the same, is what it says of itself: that can be sent back as it is.
         raise invalid("lanes", "a timeline has shards in their place")
+    if shards is not None:
+        given["lanes"] = shards
     for name in wanted.__struct_fields__:
         if name == "shards":
             continue
@@ -171,12 +173,13 @@ def settings_of(settings: QueueSettings) -> shapes.Settings:
 
 def _fields(queue: Queue) -> dict[str, Any]:
     not_of_this_kind = "lanes" if queue.settings.kind == TIMELINE else "shards"
+    changeable = [name for name in CHANGEABLE if name not in (*queue.settings.fixed, not_of_this_kind)]
     return {
         "name": queue.name,
         "kind": queue.settings.kind,
         "settings": settings_of(queue.settings),
-        "changeable": [name for name in CHANGEABLE if name not in (*queue.settings.fixed, not_of_this_kind)],
-        "fixed": queue.settings.fixed,
+        "changeable": changeable,
+        "fixed": [name for name in shapes.Settings.__struct_fields__ if name not in changeable],
         "created_at": rfc3339(queue.created_at_ms),
         "changed_at": rfc3339(queue.changed_at_ms),
     }

@@ -65,7 +65,7 @@ class Changes(Shape):
     dedup_scope: Literal["queue", "group"] | UnsetType = UNSET
     priorities: Annotated[int, Meta(ge=1, le=limits.PRIORITIES_MAXIMUM)] | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
-    shards: Annotated[int, Meta(ge=1, le=limits.SHARDS_MAXIMUM)] | UnsetType = UNSET
+    shards: Annotated[int, Meta(ge=1, le=limits.SHARDS_MAXIMUM)] | UnsetType | None = UNSET
     producer_delay: ProducerDelay | UnsetType = UNSET
     expire_after: ExpireAfter | UnsetType | None = UNSET
     lock: Lock | UnsetType = UNSET

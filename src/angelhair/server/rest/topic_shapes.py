@@ -14,7 +14,8 @@ TopicName = Annotated[str, Meta(pattern=NAME_PATTERN, min_length=1, max_length=l
 PublicationId = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 
 SETTINGS = {
-    "kind": "`fifo`: each queue gets the messages of a group in their order. Fixed for life.",
+    "kind": "`fifo` where the name ends with `.fifo`, and nowhere else: each queue gets the messages of a group in "
+            "their order. Fixed for life.",
     "content_dedup": "Of a fifo topic: a message without a key has the hash of its body for one.",
     "dedup_scope": "Of a fifo topic: where a key is one message, in all of it or in its group.",
 }

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from angelhair import limits
 from angelhair.engine.topics.values import (
     QUEUE,
+    STANDARD,
     NewSubscription,
     Publication,
     Published,
@@ -19,11 +20,12 @@ from angelhair.engine.topics.values import (
     queue_of,
 )
 from angelhair.errors import SubscriptionNotFound
-from angelhair.model import validate_name
+from angelhair.model import FIFO, FIFO_ENDING, validate_name
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, topic_shapes
 from angelhair.server.rest.content import check_size, content_type_of
 from angelhair.server.rest.decoding import decode_object
+from angelhair.server.rest.errors import invalid
 from angelhair.server.rest.queues import NO_CONTENT, NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
@@ -59,7 +61,10 @@ async def make_topic(service: Service, request: Request, topic: str) -> Response
     query.read(request.query, query.NONE)
     wanted = decode_object(request, _new_decoder) if request.body else topic_shapes.NewTopic()
     given = {name: value for name in wanted.__struct_fields__ if (value := getattr(wanted, name)) is not UNSET}
-    made, is_new = await service.topics.verbs.create(request.account, topic, TopicSettings(**given))
+    kind = FIFO if topic.endswith(FIFO_ENDING) else STANDARD
+    if wanted.kind not in (UNSET, kind):
+        raise invalid("kind", f"a topic whose name ends with {FIFO_ENDING} is of the kind {FIFO!r}, and no other is")
+    made, is_new = await service.topics.verbs.create(request.account, topic, TopicSettings(**{**given, "kind": kind}))
     return json_response(201 if is_new else 200, topic_shapes.TopicSaid(**_fields(made)))
 
 

@@ -11,7 +11,8 @@ from angelhair.engine.topics.values import STANDARD, Posting, Subscription, Targ
 from angelhair.model import NewMessage
 from angelhair.server.service import Service
 from angelhair.server.sns.deliveries.courier import Courier
-from angelhair.server.sns.deliveries.places import Forbidden, Unresolved, find
+from angelhair.server.sns.deliveries.names import StillLooking, Unresolved
+from angelhair.server.sns.deliveries.places import Forbidden, Places
 from angelhair.server.sns.envelope import CONFIRMATION, FAREWELL, Envelopes, notes_of
 from angelhair.server.sns.errors import InvalidParameter
 from angelhair.server.sns.signing import Signer
@@ -22,10 +23,10 @@ class Desk:
 
     def __init__(self, service: Service, own_url: str, allow_private_endpoints: bool) -> None:
         self._service = service
-        self._allow_private = allow_private_endpoints
+        self.places = Places(allow_private_endpoints)
         self.signer = Signer(service.engine)
         self.envelopes = Envelopes(self.signer, own_url)
-        self.courier = Courier(service, self.envelopes, allow_private_endpoints)
+        self.courier = Courier(service, self.envelopes, self.places)
         self._topics: OrderedDict[tuple[str, str], tuple[Topic, int]] = OrderedDict()
         """And until when each may be believed, on the monotonic clock."""
 
@@ -34,6 +35,7 @@ class Desk:
 
     async def stop(self) -> None:
         await self.courier.stop()
+        await self.places.stop()
         await self.signer.stop()
 
     # --- topics -------------------------------------------------------------------------------------------------------
@@ -59,13 +61,13 @@ class Desk:
     async def check_endpoint(self, url: str) -> None:
         """An endpoint that nothing will ever be sent to is refused now, when somebody is there to hear it."""
         try:
-            await find(url, self._allow_private)
+            await self.places.find(url)
         except Forbidden:
             raise InvalidParameter(
                 "Endpoint", "it is an address of the server's own network, which the server is not allowed to post to; "
                 "--allow-private-endpoints allows it",
             ) from None
-        except Unresolved:
+        except (Unresolved, StillLooking):
             # It may have an address when it matters.
             return
 

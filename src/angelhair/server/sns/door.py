@@ -7,6 +7,7 @@ from typing import Any
 
 from angelhair.errors import RequestError
 from angelhair.server.auth.actions import ADMINISTRATIVE
+from angelhair.server.aws.faults import REFUSED
 from angelhair.server.aws.shape import Shape
 from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
@@ -27,7 +28,7 @@ from angelhair.server.sns.answering import answer, decode, refuse
 from angelhair.server.sns.checked import OfSubscription
 from angelhair.server.sns.desk import Desk
 from angelhair.server.sns.errors import AuthorizationError
-from angelhair.server.sns.faults import REFUSED, as_sns_error
+from angelhair.server.sns.faults import as_sns_error
 from angelhair.server.sns.recognising import Asked, recognise
 from angelhair.server.sns.targets import target_of
 

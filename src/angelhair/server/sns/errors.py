@@ -1,20 +1,16 @@
 """How SNS says no. One type per outcome, with its code and its status; those of the model by the model's names.
 
-    SnsError
-    ├── modelled: NotFound, InvalidParameter, AuthorizationError, …     errors that the SDKs have classes for
-    ├── common:   InvalidAction, UnsupportedOperation, …
-    └── ServerFault
-        ├── InternalError         it may have happened
-        └── ServiceUnavailable    it did not happen
+    SnsError       modelled: NotFound, InvalidParameter, AuthorizationError, …: errors that the SDKs have classes for
+    CommonError    UnsupportedOperation, InternalError, beside those of `aws/errors.py`
 """
 
 from __future__ import annotations
 
-from angelhair.server.aws.errors import AwsError, echoed
+from angelhair.server.aws.errors import AwsError, CommonError, InternalFailure
 
 
 class SnsError(AwsError):
-    """The root of all."""
+    """The root of what the model has."""
 
 
 # --- modelled ---------------------------------------------------------------------------------------------------------
@@ -89,17 +85,7 @@ class InvalidBatchEntryId(SnsError):
 # --- common -----------------------------------------------------------------------------------------------------------
 
 
-class InvalidAction(SnsError):
-    def __init__(self, action: str) -> None:
-        super().__init__(f"The action {echoed(action)} is not valid for this endpoint.")
-
-
-class MalformedQueryString(SnsError):
-    status = 404
-    text = "The query string contains a syntax error."
-
-
-class UnsupportedOperation(SnsError):
+class UnsupportedOperation(CommonError):
     """An action of SNS that this server leaves to others."""
 
     def __init__(self, action: str) -> None:
@@ -108,46 +94,5 @@ class UnsupportedOperation(SnsError):
         )
 
 
-class IncompleteSignature(SnsError):
-    pass
-
-
-class InvalidQueryParameter(SnsError):
-    """The query of a signed request could be read in two ways."""
-
-
-class InvalidClientTokenId(SnsError):
-    status = 403
-    text = "The security token included in the request is invalid."
-
-
-class MissingAuthenticationToken(SnsError):
-    status = 403
-    text = "Request is missing Authentication Token"
-
-
-class SignatureDoesNotMatch(SnsError):
-    status = 403
-
-
-# --- faults of the server ---------------------------------------------------------------------------------------------
-
-
-class ServerFault(SnsError):
-    """Not the client's doing: SDKs try again by themselves."""
-
-    sender_fault = False
-
-
-class InternalError(ServerFault):
-    """It may have happened, or may yet."""
-
-    status = 500
-    text = "The request processing has failed because of an unknown error, exception or failure."
-
-
-class ServiceUnavailable(ServerFault):
-    """It did not happen."""
-
-    status = 503
-    text = "The request has failed due to a temporary failure of the server."
+class InternalError(InternalFailure):
+    """What SNS calls it."""

@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-from angelhair.errors import (
-    AngelhairError,
-    InvalidRequest,
-    OutcomeUnknown,
-    SubscriptionNotFound,
-    TopicExists,
-    TopicNotFound,
-    Unavailable,
-)
+from angelhair.errors import InvalidRequest, OutcomeUnknown, SubscriptionNotFound, TopicExists, TopicNotFound
 from angelhair.server.auth import Refused
-from angelhair.server.sns.errors import (
-    AuthorizationError,
-    IncompleteSignature,
-    InternalError,
-    InvalidClientTokenId,
-    InvalidParameter,
-    InvalidQueryParameter,
-    MissingAuthenticationToken,
-    NotFound,
-    ServiceUnavailable,
-    SignatureDoesNotMatch,
-    SnsError,
-)
-
-_AT_THE_GATE: dict[str, type[SnsError]] = {
-    error.code: error
-    for error in (
-        IncompleteSignature, InvalidClientTokenId, InvalidQueryParameter, MissingAuthenticationToken,
-        SignatureDoesNotMatch,
-    )
-} | {"AccessDenied": AuthorizationError}
-
-NO_SUBSCRIPTION = "Subscription does not exist"
+from angelhair.server.aws.errors import AwsError
+from angelhair.server.aws.faults import as_aws_error
+from angelhair.server.sns.errors import AuthorizationError, InternalError, InvalidParameter, NotFound
 
 
-def as_sns_error(error: Exception) -> SnsError:
+def as_sns_error(error: Exception) -> AwsError:
     """What it does not know is raised, and becomes a fault of the server with a log entry."""
     match error:
-        case SnsError():
-            return error
-        case Refused():
-            return _AT_THE_GATE[error.code](error.message)
-        case Unavailable():
-            return ServiceUnavailable()
+        case Refused(code="AccessDenied"):
+            return AuthorizationError(error.message)
         case OutcomeUnknown():
             return InternalError()
         case TopicNotFound():
             return NotFound()
         case SubscriptionNotFound():
-            return NotFound(NO_SUBSCRIPTION)
+            return NotFound("Subscription does not exist")
         case TopicExists():
             return InvalidParameter("Attributes", "Topic already exists with different attributes")
         case InvalidRequest():
             return InvalidParameter(str(error))
-    raise error
-
-
-REFUSED = (SnsError, AngelhairError, Refused)
-"""What an action may raise."""
+    return as_aws_error(error)

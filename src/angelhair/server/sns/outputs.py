@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.errors import AwsError, Protocol
 from angelhair.server.aws.shape import Shape
-from angelhair.server.sns.errors import SnsError
 
 
 class Nothing(Shape):
@@ -88,7 +87,7 @@ class BatchResultErrorEntry(Shape):
     sender_fault: bool
 
     @classmethod
-    def of(cls, entry_id: str, error: SnsError) -> BatchResultErrorEntry:
+    def of(cls, entry_id: str, error: AwsError) -> BatchResultErrorEntry:
         return cls(entry_id, error.code, error.message_in(Protocol.QUERY) or None, error.sender_fault)
 
 

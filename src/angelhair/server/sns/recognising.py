@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from angelhair.server.aws.errors import MalformedForm
+from angelhair.server.aws.errors import MalformedForm, MalformedQueryString
 from angelhair.server.aws.forms import form_of, service_in_scope
 from angelhair.server.http.messages import Request
-from angelhair.server.sns.errors import MalformedQueryString
 from angelhair.server.sns.operations import ELSEWHERE, OPERATIONS
 
 VERSION = "2010-03-31"

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from angelhair.server.aws import query_protocol, xml
-from angelhair.server.aws.errors import Protocol, Unreadable
+from angelhair.server.aws.errors import AwsError, InvalidAction, Protocol, Unreadable
 from angelhair.server.aws.shape import Shape
 from angelhair.server.http.messages import Request, Response
 from angelhair.server.sqs import json_protocol
-from angelhair.server.sqs.errors import InvalidAction, InvalidParameterValue, SqsError, UnknownOperation, invalid_value
+from angelhair.server.sqs.errors import InvalidParameterValue, UnknownOperation, invalid_value
 from angelhair.server.sqs.operations import OPERATIONS
 from angelhair.server.sqs.recognising import Asked
 
@@ -27,7 +27,7 @@ class _Error(msgspec.Struct, omit_defaults=True):
 
 
 def decode(asked: Asked, request: Request) -> Any:
-    """The checked input, of the type that the `check` of its operation gives. Raises nothing but `SqsError`."""
+    """The checked input, of the type that the `check` of its operation gives. Raises nothing but `AwsError`."""
     operation = OPERATIONS.get(asked.action)
     if operation is None:
         if asked.protocol is Protocol.QUERY and asked.action:
@@ -50,7 +50,7 @@ def answer(asked: Asked, request: Request, result: Shape) -> Response:
     return Response(200, xml.encode_result(XML, asked.action, result, request.id), xml.CONTENT_TYPE, headers)
 
 
-def refuse(protocol: Protocol, request: Request, error: SqsError) -> Response:
+def refuse(protocol: Protocol, request: Request, error: AwsError) -> Response:
     request_id = ("x-amzn-RequestId", request.id)
     if protocol is Protocol.QUERY:
         if isinstance(error, UnknownOperation):

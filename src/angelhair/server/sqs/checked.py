@@ -6,8 +6,8 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.aws.shape import MessageAttributeValue
-from angelhair.server.sqs.errors import SqsError
 from angelhair.server.sqs.inputs import ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry
 from angelhair.server.sqs.outputs import BatchResultErrorEntry
 
@@ -29,7 +29,7 @@ class OutgoingMessage(Struct):
     trace_header: str | None
     md5_of_system_attributes: str | None
     priority: int = 0
-    beyond: SqsError | None = None
+    beyond: AwsError | None = None
     """Why SQS would refuse it. A queue with wide limits takes it."""
 
 
@@ -49,7 +49,7 @@ class Batch(Struct, Generic[Entry]):
     queue_url: str
     entries: list[Entry]
     failed: list[BatchResultErrorEntry]
-    beyond: SqsError | None = None
+    beyond: AwsError | None = None
     """As of a message, of all of it."""
 
 
@@ -96,6 +96,7 @@ class QueueAttributes(Struct):
     fair: bool | UnsetType = UNSET
     limits: str | UnsetType = UNSET
     name_rests: bool | UnsetType = UNSET
+    in_flight_limit: int | UnsetType = UNSET
 
 
 class CreateQueue(Struct):

@@ -7,7 +7,8 @@ from typing import Any
 
 from angelhair.errors import RequestError
 from angelhair.server.auth.actions import ADMINISTRATIVE
-from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.errors import AccessDenied, Protocol
+from angelhair.server.aws.faults import REFUSED
 from angelhair.server.aws.shape import Shape
 from angelhair.server.gate import Caller, Gate, policy_of
 from angelhair.server.http.messages import Request, Response
@@ -15,8 +16,8 @@ from angelhair.server.service import Service
 from angelhair.server.sqs.actions import attributes, moving, permissions, queues, receiving, sending, settling, tagging
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.answering import answer, decode, refuse
-from angelhair.server.sqs.errors import AccessDenied
-from angelhair.server.sqs.faults import REFUSED, as_sqs_error
+from angelhair.server.sqs.faults import as_sqs_error
+from angelhair.server.sqs.flights import Flights
 from angelhair.server.sqs.movers import Movers
 from angelhair.server.sqs.recognising import recognise
 from angelhair.server.sqs.targets import target_of
@@ -58,6 +59,7 @@ class SqsDoor:
         self._service = service
         self._gate = gate
         self._movers = Movers(service)
+        self._flights = Flights(service.batching.receive, service.engine.stats, service.clock)
 
     def start(self) -> None:
         """Looks after move tasks whose servers are gone."""
@@ -92,10 +94,10 @@ class SqsDoor:
     ) -> Call:
         """The call, if the caller may make it."""
         if caller.key is None:
-            return Call(self._service, request, protocol, caller, caller.account, self._movers)
+            return self._call(request, protocol, caller, caller.account)
         target = target_of(action, wanted)
         request.queue = target.name
-        call = Call(self._service, request, protocol, caller, target.owner or caller.account, self._movers)
+        call = self._call(request, protocol, caller, target.owner or caller.account)
         self._gate.check_key(caller, request, action, target.names)
         if target.name is not None:
             try:
@@ -107,6 +109,9 @@ class SqsDoor:
         elif call.account != caller.account:
             raise AccessDenied
         return call
+
+    def _call(self, request: Request, protocol: Protocol, caller: Caller, account: str) -> Call:
+        return Call(self._service, request, protocol, caller, account, self._movers, self._flights)
 
     async def _act(self, call: Call, action: str, wanted: Any) -> Shape:
         if action not in ADMINISTRATIVE:

@@ -1,34 +1,21 @@
 """How SQS says no. One type per outcome, each with its code, its status and its name in JSON.
 
-    SqsError
-    ├── modelled: QueueDoesNotExist, QueueNameExists, OverLimit, …      errors that the SDKs have classes for
-    ├── common:   InvalidParameterValue, MissingParameter, InvalidAction, SerializationException, …
-    ├── access:   AccessDenied, SignatureDoesNotMatch, …                what a signature or a policy refuses
-    └── ServerFault
-        ├── InternalFailure       it may have happened
-        └── ServiceUnavailable    it did not happen
-
-`code` is what the Query protocol says and what SDKs of the JSON protocol read from the header `x-amzn-query-error`;
-`shape` is the name in a JSON body.
+    SqsError       modelled: QueueDoesNotExist, QueueNameExists, OverLimit, …: errors that the SDKs have classes for
+    CommonError    InvalidParameterValue, MissingParameter, SerializationException, …, beside those of `aws/errors.py`
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from angelhair import limits
-from angelhair.server.aws.errors import AwsError, Protocol, echoed
+from angelhair.server.aws.errors import AwsError, CommonError, Protocol, echoed
 
 MODELLED = "com.amazonaws.sqs#"
-COMMON = "com.amazon.coral.service#"
 
 
 class SqsError(AwsError):
-    """The root of all."""
+    """The root of what the model has."""
 
-    namespace: ClassVar[str] = MODELLED
-    in_header: ClassVar[bool] = True
-    """Whether JSON answers carry the Query code; what the framework refuses before SQS sees it has none."""
+    namespace = MODELLED
 
 
 # --- modelled: queues -------------------------------------------------------------------------------------------------
@@ -209,12 +196,6 @@ class RequestThrottled(SqsError):
 # --- common -----------------------------------------------------------------------------------------------------------
 
 
-class CommonError(SqsError):
-    """What AWS answers although the model does not say so."""
-
-    namespace = COMMON
-
-
 class InvalidParameterValue(CommonError):
     shape = "InvalidParameterValueException"
     code = "InvalidParameterValue"
@@ -226,16 +207,6 @@ class MissingParameter(CommonError):
 
     def __init__(self, parameter: str) -> None:
         super().__init__(f"The request must contain the parameter {parameter}.")
-
-
-class InvalidAction(CommonError):
-    """An action that there is not, in the Query protocol."""
-
-    shape = "InvalidActionException"
-    code = "InvalidAction"
-
-    def __init__(self, action: str) -> None:
-        super().__init__(f"The action {echoed(action)} is not valid for this endpoint.")
 
 
 class UnknownOperation(CommonError):
@@ -250,79 +221,6 @@ class SerializationException(CommonError):
     """The body is no JSON, or a member has another type than the model says."""
 
     in_header = False
-
-
-class MalformedQueryString(CommonError):
-    status = 404
-    text = "The query string contains a syntax error."
-
-
-class InvalidClientTokenId(CommonError):
-    status = 403
-    text = "The security token included in the request is invalid."
-
-
-class SignatureDoesNotMatch(CommonError):
-    shape = "InvalidSignatureException"
-    code = "SignatureDoesNotMatch"
-    status = 403
-    text = (
-        "The request signature we calculated does not match the signature you provided. "
-        "Check your AWS Secret Access Key and signing method. Consult the service documentation for details."
-    )
-
-
-class IncompleteSignature(CommonError):
-    shape = "IncompleteSignatureException"
-    code = "IncompleteSignature"
-
-
-class InvalidQueryParameter(CommonError):
-    """The query of a signed request could be read in two ways."""
-
-
-class MissingAuthenticationToken(CommonError):
-    shape = "MissingAuthenticationTokenException"
-    code = "MissingAuthenticationToken"
-    status = 403
-    text = "Request is missing Authentication Token"
-
-
-class ExpiredToken(CommonError):
-    shape = "ExpiredTokenException"
-    code = "ExpiredToken"
-    status = 403
-    text = "The security token included in the request is expired"
-
-
-class AccessDenied(CommonError):
-    shape = "AccessDeniedException"
-    code = "AccessDenied"
-    status = 403
-    text = "Access to the resource is denied."
-
-
-# --- faults of the server ---------------------------------------------------------------------------------------------
-
-
-class ServerFault(CommonError):
-    """Not the client's doing: SDKs try again by themselves."""
-
-    sender_fault = False
-
-
-class InternalFailure(ServerFault):
-    """It may have happened, or may yet."""
-
-    status = 500
-    text = "The request processing has failed because of an unknown error, exception or failure."
-
-
-class ServiceUnavailable(ServerFault):
-    """It did not happen."""
-
-    status = 503
-    text = "The request has failed due to a temporary failure of the server."
 
 
 # --- wordings that many share -----------------------------------------------------------------------------------------
@@ -345,6 +243,13 @@ def unknown_attribute(name: str) -> InvalidAttributeName:
 
 def wrong_attribute_value(name: str, reason: str = "") -> InvalidAttributeValue:
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.{f' Reason: {reason}' if reason else ''}")
+
+
+def too_many_in_flight() -> OverLimit:
+    return OverLimit(
+        "Too many messages have been received without being deleted. "
+        "Please delete your received messages or let them timeout before receiving more."
+    )
 
 
 def expired_receipt(receipt: str) -> InvalidParameterValue:

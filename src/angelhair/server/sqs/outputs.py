@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from msgspec import field
 
-from angelhair.server.aws.errors import Protocol
+from angelhair.server.aws.errors import AwsError, Protocol
 from angelhair.server.aws.shape import MessageAttributeValue, Shape
-from angelhair.server.sqs.errors import SqsError
 
 
 class Nothing(Shape):
@@ -71,7 +70,7 @@ class BatchResultErrorEntry(Shape):
     message: str | None = None
 
     @classmethod
-    def of(cls, entry_id: str, error: SqsError, protocol: Protocol = Protocol.JSON) -> BatchResultErrorEntry:
+    def of(cls, entry_id: str, error: AwsError, protocol: Protocol = Protocol.JSON) -> BatchResultErrorEntry:
         return cls(entry_id, error.sender_fault, error.code, error.message_in(protocol) or None)
 
 

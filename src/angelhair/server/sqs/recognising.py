@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from angelhair.server.aws.errors import MalformedForm, Protocol
+from angelhair.server.aws.errors import MalformedForm, MalformedQueryString, Protocol
 from angelhair.server.aws.forms import form_of, service_in_scope
 from angelhair.server.http.messages import Request
 from angelhair.server.sqs.addresses import address_in_path
-from angelhair.server.sqs.errors import MalformedQueryString
 from angelhair.server.sqs.operations import OPERATIONS
 
 VERSIONS = ("2012-11-05", "2011-10-01", "2009-02-01", "2008-01-01")

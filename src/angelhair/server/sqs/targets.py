@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
 
 def target_of(action: str, wanted: Any) -> Target:
-    """Of a checked input. Raises `SqsError` for a URL that leads nowhere."""
+    """Of a checked input. Raises `InvalidAddress` for a URL that leads nowhere."""
     return _OTHERS.get(action, _by_url)(wanted)
 
 

@@ -37,7 +37,7 @@ def read(
     lost: Callable[[int], None],
 ) -> Iterator[pa.RecordBatch]:
     """All of it of one instant: floor and rows are read in one transaction."""
-    _check_alone(path)
+    check_alone(path)
     states = tuple(name for name in names if name in STATE_COLUMNS)
     bodies = tuple(name for name in names if name not in STATE_COLUMNS)
     with dbapi.connect(f"file:{quote(path)}?mode=ro") as connection, connection.cursor() as cursor:
@@ -78,7 +78,7 @@ def _schema(names: Sequence[str]) -> pa.Schema:
     return pa.schema([RAW.field(name) for name in names])
 
 
-def _check_alone(path: str) -> None:
+def check_alone(path: str) -> None:
     """The driver here brings its own copy of SQLite. Two copies in one process do not know of each other's locks, and
     when one closes the file the kernel takes the other's away: readers fail, and worse. Tasks have a process of their
     own, so this is for who calls a reader by hand."""

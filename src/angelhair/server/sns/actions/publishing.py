@@ -8,13 +8,14 @@ from angelhair.batching.topics import PublishOutcome
 from angelhair.engine.topics.values import Publication, Published, Topic
 from angelhair.model import FIFO
 from angelhair.server.aws.carried import Carried, as_uuid, encode, sequence_number
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.aws.shape import MessageAttributeValue
 from angelhair.server.sns import kept, outputs
 from angelhair.server.sns.actions.call import Call
 from angelhair.server.sns.addresses import TopicAddress
 from angelhair.server.sns.checked import Outgoing, Publish, PublishBatch
 from angelhair.server.sns.envelope import notes_of
-from angelhair.server.sns.errors import BatchRequestTooLong, InvalidParameter, SnsError
+from angelhair.server.sns.errors import BatchRequestTooLong, InvalidParameter
 from angelhair.server.sns.faults import as_sns_error
 
 
@@ -38,7 +39,7 @@ async def publish_batch(call: Call, wanted: PublishBatch) -> outputs.PublishBatc
     for entry in wanted.entries:
         try:
             sending.append((entry.id, _publication(call, topic, entry.message)))
-        except SnsError as error:
+        except AwsError as error:
             failed.append(outputs.BatchResultErrorEntry.of(entry.id, error))
     outcomes = await _published(call, topic, [publication for _, publication in sending])
     successful = []

@@ -8,6 +8,7 @@ from angelhair import limits
 from angelhair.engine.topics.values import HTTP, HTTPS, QUEUE
 from angelhair.server.aws.arns import FIFO
 from angelhair.server.aws.characters import is_xml_text
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.aws.patterns import ATTRIBUTE_NAME, ATTRIBUTE_TYPE, ENTRY_ID, GROUP_ID, NUMBER, RESERVED
 from angelhair.server.aws.policies import json_object
 from angelhair.server.aws.shape import MessageAttributeValue
@@ -19,7 +20,6 @@ from angelhair.server.sns.errors import (
     InvalidBatchEntryId,
     InvalidParameter,
     ParameterValueInvalid,
-    SnsError,
     TooManyEntriesInBatchRequest,
     UnsupportedOperation,
 )
@@ -49,7 +49,7 @@ def check_publish_batch(request: PublishBatchRequest) -> PublishBatch:
     for entry in entries:
         try:
             checked.append(OutgoingEntry(entry.id, _outgoing(entry, topic.name.endswith(FIFO))))
-        except SnsError as error:
+        except AwsError as error:
             failed.append(BatchResultErrorEntry.of(entry.id, error))
     return PublishBatch(topic, checked, failed)
 

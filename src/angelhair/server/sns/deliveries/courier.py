@@ -23,7 +23,8 @@ from angelhair.server.sns.checks.delivery_policies import (
     delay_seconds,
     retry_policy,
 )
-from angelhair.server.sns.deliveries.places import Forbidden, Unresolved, find
+from angelhair.server.sns.deliveries.names import StillLooking, Unresolved
+from angelhair.server.sns.deliveries.places import Forbidden, Places
 from angelhair.server.sns.deliveries.posting import Answer, Poster
 from angelhair.server.sns.envelope import NOTIFICATION, Envelopes, body_for, encoded
 from angelhair.server.sns.signing import NotReady
@@ -38,11 +39,11 @@ that is away, or a server that dies, must not take tries from an endpoint."""
 class Courier:
     """To be made inside a running loop."""
 
-    def __init__(self, service: Service, envelopes: Envelopes, allow_private: bool) -> None:
+    def __init__(self, service: Service, envelopes: Envelopes, places: Places) -> None:
         self._service = service
         self._topics = service.topics
         self._envelopes = envelopes
-        self._allow_private = allow_private
+        self._places = places
         self._poster: Poster | None = None
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._posting: set[asyncio.Task[None]] = set()
@@ -105,7 +106,7 @@ class Courier:
         posting = posting._replace(notes=notes)
         try:
             await self._brought(account, delivery, posting, target, failures)
-        except NotReady:
+        except (NotReady, StillLooking):
             await self._again(account, delivery, limits.FANOUT_LOOK_SECONDS)
         except AngelhairError as error:
             # It comes back by itself.
@@ -168,7 +169,7 @@ class Courier:
 
     async def _post(self, endpoint: str, body: bytes, headers: Mapping[str, str]) -> tuple[Answer, str]:
         try:
-            place = await find(endpoint, self._allow_private)
+            place = await self._places.find(endpoint)
         except Forbidden as error:
             return Answer.REFUSED, str(error)
         except Unresolved as error:

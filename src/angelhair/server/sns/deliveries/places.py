@@ -6,11 +6,11 @@ means a moment later makes no difference.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
-import socket
 from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
+
+from angelhair.server.sns.deliveries.names import Names
 
 PORTS = {"http": 80, "https": 443}
 
@@ -22,10 +22,6 @@ class Forbidden(Exception):
     """The endpoint is an address of this network."""
 
 
-class Unresolved(Exception):
-    """The endpoint's name has no address now."""
-
-
 class Place(NamedTuple):
     url: SplitResult
     host: str
@@ -34,21 +30,25 @@ class Place(NamedTuple):
     """What is connected to."""
 
 
-async def find(url: str, allow_private: bool) -> Place:
-    """Raises `Forbidden` or `Unresolved`."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    port = parts.port or PORTS[parts.scheme.lower()]
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise Unresolved(f"{host} has no address: {error}") from None
-    addresses = [str(entry[4][0]) for entry in found]
-    if not addresses:
-        raise Unresolved(f"{host} has no address")
-    if not allow_private and not all(is_public(address) for address in addresses):
-        raise Forbidden(f"{host} is an address of this network")
-    return Place(parts, host, port, addresses[0])
+class Places:
+    """To be made inside a running loop."""
+
+    def __init__(self, allow_private: bool) -> None:
+        self._allow_private = allow_private
+        self._names = Names()
+
+    async def find(self, url: str) -> Place:
+        """Raises `Forbidden`, `Unresolved` or `StillLooking`."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = parts.port or PORTS[parts.scheme.lower()]
+        addresses = await self._names.addresses(host, port)
+        if not self._allow_private and not all(is_public(address) for address in addresses):
+            raise Forbidden(f"{host} is an address of this network")
+        return Place(parts, host, port, addresses[0])
+
+    async def stop(self) -> None:
+        await self._names.stop()
 
 
 def is_public(text: str) -> bool:

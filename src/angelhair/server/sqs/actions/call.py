@@ -13,6 +13,7 @@ from angelhair.server.http.messages import Request
 from angelhair.server.service import Service
 from angelhair.server.sqs.addresses import QueueAddress, queue_address, queue_url
 from angelhair.server.sqs.errors import QueueDoesNotExist
+from angelhair.server.sqs.flights import Flights
 from angelhair.server.sqs.movers import Movers
 
 
@@ -25,6 +26,7 @@ class Call:
     account: str
     """Whose queues are meant; the caller's own, or another that lets the caller."""
     movers: Movers
+    flights: Flights
 
     def place(self, url: str) -> QueueAddress:
         """The queue behind a URL. Its account is `account`, which the door has looked at."""

@@ -16,7 +16,7 @@ from angelhair.engine.catalog import Queue
 from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, QueueSettings
 from angelhair.server import gate
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy
-from angelhair.server.sqs.checks.attributes import KIND, LIMITS, NAME_RESTS, WIDE
+from angelhair.server.sqs.checks.attributes import IN_FLIGHT, KIND, LIMITS, NAME_RESTS, WIDE
 from angelhair.server.sqs.checks.policies import parse_redrive_allow_policy
 
 ATTRIBUTES, POLICY, TAGS, PURGED_AT = "sqs", gate.POLICY, "tags", "purged_at_ms"
@@ -49,6 +49,7 @@ DEFAULTS = {
     "SqsManagedSseEnabled": "true",
     LIMITS: "sqs",
     NAME_RESTS: "false",
+    IN_FLIGHT: str(limits.AWS_IN_FLIGHT),
 }
 DEFAULTS_OF_FIFO = {"FifoQueue": "true", "ContentBasedDeduplication": "false", "FifoThroughputLimit": "perQueue"}
 
@@ -116,7 +117,7 @@ def beyond_sqs(queue: Queue) -> dict[str, str]:
         for name, setting in BEYOND.items()
         if name != KIND and getattr(queue.settings, setting) != getattr(_ORDINARY, setting)
     }
-    noted = {name: attribute(queue, name) for name in (LIMITS, NAME_RESTS)}
+    noted = {name: attribute(queue, name) for name in (LIMITS, NAME_RESTS, IN_FLIGHT)}
     return values | {name: text for name, text in noted.items() if text is not None and text != DEFAULTS[name]}
 
 
@@ -132,6 +133,11 @@ def is_wide(queue: Queue) -> bool:
 def name_rests(queue: Queue) -> bool:
     """Whether its name is to rest for a while when it is deleted, as at Amazon."""
     return (attribute(queue, NAME_RESTS) or "").lower() == "true"
+
+
+def in_flight_limit(queue: Queue) -> int:
+    """How many of its messages may be in flight; 0 when it does not matter."""
+    return int(queue.notes.get(ATTRIBUTES, {}).get(IN_FLIGHT, limits.AWS_IN_FLIGHT))
 
 
 def redrive_policy(queue: Queue, arn_of: Callable[[str], str]) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from angelhair.model import Ask, Delivery, Peeked
+from angelhair.engine.catalog import Queue
+from angelhair.model import FIFO, Ask, Delivery, Peeked
 from angelhair.server.aws.carried import Carried, sequence_number, unpack
 from angelhair.server.aws.shape import MessageAttributeValue
-from angelhair.server.polling import Patience
+from angelhair.server.polling import Look, Patience
 from angelhair.server.sqs.actions import handles, kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checks.receipts import PEEK
@@ -38,13 +39,25 @@ async def receive_message(call: Call, wanted: ReceiveMessageRequest) -> ReceiveM
     patience = Patience()
     # A client that leaves while it waits would take a message along that nobody sees until its visibility is over.
     call.request.on_leave = patience.end
+    if call.request.client_left:
+        wait = 0
     deliveries = await call.service.receive(
-        queue.account, queue.name, ask, 0 if call.request.client_left else wait, patience
+        queue.account, queue.name, ask, wait, patience, _within_limit(call, queue, wait)
     )
     received_at_ms = call.service.clock.now().wall_ms
     return ReceiveMessageResult(
         [_message(call, queue.name, delivery, received_at_ms, system, names) for delivery in deliveries]
     )
+
+
+def _within_limit(call: Call, queue: Queue, wait_seconds: int) -> Look | None:
+    """How to look at a queue that lets only so many messages be in flight. As at Amazon, nobody who waits is told that
+    there are too many, and nobody of a FIFO queue: they find nothing."""
+    limit = kept.in_flight_limit(queue)
+    if not limit:
+        return None
+    is_told = wait_seconds == 0 and queue.settings.kind != FIFO
+    return lambda _account, _name, ask: call.flights.receive(queue, limit, ask, is_told)
 
 
 def _message(

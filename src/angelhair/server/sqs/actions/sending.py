@@ -10,11 +10,12 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.engine import PutOutcome
 from angelhair.model import FIFO, MessageId, NewMessage
 from angelhair.server.aws.carried import as_uuid, id_of_place, sequence_number
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.sqs.actions import carried, kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import OutgoingMessage, SendMessage, SendMessageBatch
 from angelhair.server.sqs.checks.beyond import held_to_sqs
-from angelhair.server.sqs.errors import InvalidParameterValue, SqsError, message_too_long
+from angelhair.server.sqs.errors import InvalidParameterValue, message_too_long
 from angelhair.server.sqs.faults import as_sqs_error
 from angelhair.server.sqs.outputs import (
     BatchResultErrorEntry,
@@ -54,7 +55,7 @@ async def send_message_batch(call: Call, wanted: SendMessageBatch) -> SendMessag
     for entry in wanted.entries:
         try:
             sending.append((entry, _prepared(call, queue, entry.message, in_batch=True)))
-        except SqsError as error:
+        except AwsError as error:
             failed.append(BatchResultErrorEntry.of(entry.id, error, call.protocol))
     outcomes = await _put(call, queue, [each for _, each in sending])
     successful = []

@@ -10,11 +10,12 @@ from angelhair.engine.catalog import Queue
 from angelhair.engine.timeline import receipts as timeline_receipts
 from angelhair.errors import AngelhairError, InvalidReceipt, MessageGone, StaleReceipt
 from angelhair.model import FIFO, TIMELINE, WantedChange
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.sqs.actions import handles
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.actions.handles import Handle
 from angelhair.server.sqs.checked import ChangeMessageVisibilityBatch, DeleteMessageBatch
-from angelhair.server.sqs.errors import ReceiptHandleIsInvalid, SqsError, expired_receipt, invalid_value
+from angelhair.server.sqs.errors import ReceiptHandleIsInvalid, expired_receipt, invalid_value
 from angelhair.server.sqs.faults import as_sqs_error
 from angelhair.server.sqs.inputs import ChangeMessageVisibilityRequest, DeleteMessageRequest
 from angelhair.server.sqs.outputs import (
@@ -26,7 +27,7 @@ from angelhair.server.sqs.outputs import (
     Nothing,
 )
 
-Verdict = SqsError | None
+Verdict = AwsError | None
 
 
 async def delete_message(call: Call, wanted: DeleteMessageRequest) -> Nothing:
@@ -109,7 +110,7 @@ def _decoded(texts: Sequence[str]) -> tuple[list[Verdict], list[tuple[int, Handl
     for index, text in enumerate(texts):
         try:
             good.append((index, handles.decode(text)))
-        except SqsError as error:
+        except AwsError as error:
             verdicts[index] = error
     return verdicts, good
 
@@ -131,7 +132,7 @@ def _is_ours(queue: Queue, handle: Handle) -> bool:
     return True
 
 
-def _too_long(seconds: int) -> SqsError:
+def _too_long(seconds: int) -> AwsError:
     most = limits.AWS_VISIBILITY_MAXIMUM_SECONDS
     reason = f"Total VisibilityTimeout for the message is beyond the limit [{most} seconds]"
     return invalid_value(seconds, "VisibilityTimeout", reason)

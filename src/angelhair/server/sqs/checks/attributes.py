@@ -102,7 +102,7 @@ SETTABLE = {
 }
 
 KIND, LIMITS, WIDE = "Angelhair.Kind", "Angelhair.Limits", "wide"
-NAME_RESTS = "Angelhair.NameRests"
+NAME_RESTS, IN_FLIGHT = "Angelhair.NameRests", "Angelhair.InFlightLimit"
 
 BEYOND = {
     KIND: Settable("kind", _choice(BUCKETED, FIFO, TIMELINE)),
@@ -111,6 +111,7 @@ BEYOND = {
     "Angelhair.Fair": Settable("fair", _truth),
     LIMITS: Settable("limits", _choice("sqs", WIDE)),
     NAME_RESTS: Settable("name_rests", _truth),
+    IN_FLIGHT: Settable("in_flight_limit", _whole(0, limits.AWS_IN_FLIGHT_MAXIMUM)),
 }
 """What SQS does not have. Clients pass it on as it is."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol as TypingProtocol
 
 from angelhair import limits
+from angelhair.server.aws.errors import AwsError
 from angelhair.server.aws.patterns import ENTRY_ID
 from angelhair.server.sqs.checked import (
     ChangeMessageVisibilityBatch,
@@ -21,7 +22,6 @@ from angelhair.server.sqs.errors import (
     EmptyBatchRequest,
     InvalidBatchEntryId,
     MissingParameter,
-    SqsError,
     TooManyEntriesInBatchRequest,
     invalid_value,
 )
@@ -71,12 +71,12 @@ def check_send_batch(request: SendMessageBatchRequest) -> SendMessageBatch:
             if not is_fifo:
                 check_entry_for_standard(entry)
             entries.append(OutgoingEntry(entry.id, outgoing(entry, "SendMessageBatch")))
-        except SqsError as error:
+        except AwsError as error:
             failed.append(BatchResultErrorEntry.of(entry.id, error))
     return SendMessageBatch(request.queue_url, entries, failed, beyond)
 
 
-def _too_long(entries: Sequence[SendMessageBatchRequestEntry]) -> SqsError | None:
+def _too_long(entries: Sequence[SendMessageBatchRequestEntry]) -> AwsError | None:
     """All entries count, those that will fail too: the sum is about the request."""
     size_bytes = 0
     for entry in entries:
@@ -107,7 +107,7 @@ def check_change_batch(request: ChangeMessageVisibilityBatchRequest) -> ChangeMe
     entries, failed = [], []
     for number, entry in enumerate(request.entries, 1):
         wanted = entry.visibility_timeout
-        error: SqsError | None = None
+        error: AwsError | None = None
         if not entry.receipt_handle:
             error = MissingParameter(f"{CHANGE_ENTRY}.{number}.ReceiptHandle")
         elif wanted is None:
