@@ -40,7 +40,7 @@ def test_json(angelhair: Angelhair, identity: str) -> None:
 def test_a_table_on_a_terminal(angelhair: Angelhair, identity: str) -> None:
     shown = angelhair.on_terminal("cluster", columns=160).out
     assert "ADDRESS" in shown and "LANES" in shown and identity in shown
-    narrow = angelhair.on_terminal("cluster", columns=80).out
+    narrow = angelhair.on_terminal("cluster", columns=80, NO_COLOR="1", TERM="dumb").out
     assert "http://10.0.0.1:9324" in narrow and "HOST" not in narrow
     assert max(len(line) for line in narrow.splitlines()) <= 80
 

@@ -1,4 +1,4 @@
-"""Which servers there are (D2's live nodes), watched by R5: no wall clock says who lives, and no row stays behind."""
+"""Which servers there are, watched by R5: no wall clock says who lives, and no row stays behind."""
 
 from __future__ import annotations
 
@@ -7,51 +7,12 @@ import asyncio
 import pytest
 
 from angelhair import limits
-from angelhair.engine import places
-from angelhair.engine.holding import holdings
-from angelhair.engine.members import FREE, Holdings, Member, Membership, Presence
+from angelhair.engine.members import FREE, Holdings, Member
 from angelhair.engine.schema import MEMBERS
-from angelhair.engine.store import Span, Values
 from angelhair.errors import StoreError, Unavailable
 from tests.faults import ARRIVE_LATE, LOSE_ANSWER, NEVER_SENT
-from tests.queues import HOUR, SECOND, YEAR, Server, World
-
-BEAT = limits.MEMBER_BEAT_MS
-
-
-class Node:
-    """A server with its membership, in a cluster of this test's own."""
-
-    def __init__(self, world: World, number: int, *, ahead_ms: int = 0) -> None:
-        self.server: Server = world.server(ahead_ms=ahead_ms)
-        self.membership: Membership = self.server.engine.membership
-        self.membership.cluster = world.account
-        self.presence = Presence(f"http://10.0.0.{number}:9324", f"host-{number}", 0, "1.2.3", 17)
-
-    @property
-    def id(self) -> str:
-        return self.membership.id
-
-    async def step(self) -> None:
-        await self.membership.step(self.presence, holdings(self.server.engine.memory))
-
-    @property
-    def sees(self) -> set[str]:
-        return {member.id for member in self.membership.members.alive}
-
-
-async def live(world: World, nodes: list[Node], milliseconds: int) -> None:
-    """Time passes while these servers beat."""
-    for _ in range(-(-milliseconds // BEAT)):
-        for node in nodes:
-            await node.step()
-        world.wait(BEAT)
-
-
-async def slots(world: World) -> dict[int, Values]:
-    groups = range(limits.MEMBERS_MAXIMUM // limits.MEMBER_GROUP)
-    found = await world.store.read([Span(places.members(world.account, group)) for group in groups])
-    return {int(row.key): row.values for part in found for row in part.rows}
+from tests.nodes import BEAT, Node, live, slots
+from tests.queues import HOUR, YEAR, World
 
 
 async def test_all_see_all_in_the_same_order(world: World) -> None:
@@ -244,73 +205,3 @@ async def test_an_older_look_does_not_undo_a_newer(world: World) -> None:
     stays.server.store.next("read", MEMBERS, meanwhile, after=True)
     assert [member.id for member in await stays.membership.look()] == [stays.id]
     assert stays.sees == {stays.id}
-
-
-# --- lanes ------------------------------------------------------------------------------------------------------------
-
-
-async def holders(world: World, queue: str) -> list[object]:
-    found = await world.queue(queue)
-    parts = await world.store.read([Span(places.leases(found.incarnation, lane)) for lane in found.lanes])
-    return [part.rows[0].values["holder"] for part in parts]
-
-
-async def lead(world: World, nodes: list[Node], milliseconds: int, queue: str = "orders") -> None:
-    """Time passes while these servers beat and do the queue's background work."""
-    for _ in range(-(-milliseconds // SECOND)):
-        for node in nodes:
-            await node.step()
-            await node.server.step(queue)
-        world.wait(SECOND)
-
-
-@pytest.mark.parametrize("kind", ["bucketed", "fifo"])
-async def test_lanes_of_one_that_said_goodbye_are_taken_at_once(world: World, kind: str) -> None:
-    """Though it gave no lease back: its goodbye is one write, its leases are many."""
-    queue = "orders.fifo" if kind == "fifo" else "orders"
-    goes, stays = Node(world, 1), Node(world, 2)
-    await goes.server.create(queue, lanes=4, kind=kind, dedup_scope="group")
-    await lead(world, [goes, stays], 3 * SECOND, queue)
-    assert set(await holders(world, queue)) == {goes.id, stays.id}
-    await goes.membership.leave()
-    await lead(world, [stays], SECOND, queue)
-    assert set(await holders(world, queue)) == {stays.id}
-
-
-async def test_lanes_of_one_that_starts_again_are_taken_at_once(world: World) -> None:
-    dies, other = Node(world, 1), Node(world, 2)
-    await dies.server.create("orders", lanes=4)
-    await lead(world, [dies, other], 3 * SECOND)
-    again = Node(world, 1)
-    await lead(world, [again, other], 3 * SECOND)
-    assert set(await holders(world, "orders")) == {again.id, other.id}
-
-
-async def test_lanes_of_one_that_fell_out_are_taken_before_their_leases_lapse(world: World) -> None:
-    """By a server that has not watched the leases yet: it would wait for as long as they last."""
-    dies, other = Node(world, 1), Node(world, 2)
-    await dies.server.create("orders", lanes=2)
-    await lead(world, [dies], 3 * SECOND)
-    await live(world, [other], limits.MEMBER_LATE_MS)
-    await other.server.step("orders")
-    assert set(await holders(world, "orders")) == {other.id}
-
-
-async def test_lanes_of_one_that_was_never_a_member_are_left_to_it(world: World) -> None:
-    """Naive: who is not in the list is gone. It may be a server of an older version, which tells nobody."""
-    stranger, node = world.server(), Node(world, 1)
-    await stranger.create("orders")
-    await stranger.step("orders")
-    await live(world, [node], limits.MEMBER_LATE_MS)
-    await node.server.step("orders")
-    assert await holders(world, "orders") == [stranger.engine.memory.server]
-
-
-async def test_holdings_are_said_with_the_beats(world: World) -> None:
-    node, other = Node(world, 1), Node(world, 2)
-    await node.server.create("orders", lanes=3)
-    await node.server.create("reminders", kind="timeline", lanes=5)
-    await node.server.engine.touch_consumer(world.account, "reminders", "mailer")
-    await lead(world, [node], 2 * SECOND)
-    (said,) = [member for member in await other.membership.look() if member.id == node.id]
-    assert said.holdings == Holdings(lanes=3, shards=5)

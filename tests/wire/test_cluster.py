@@ -98,10 +98,15 @@ def test_every_process_is_a_member_and_its_replacement_takes_its_place(tmp_path:
         until(lambda: [member["process"] for member in _by_process(looking)] == [0, 1])
         before = {member["id"] for member in looking.members()}
         os.kill(min(server.workers), signal.SIGKILL)
-        while {member["id"] for member in (found := _by_process(looking))} == before:
-            assert [member["process"] for member in found] == [0, 1], "never two at one place"
-        assert [member["process"] for member in found] == [0, 1]
-        assert len({member["id"] for member in found} & before) == 1
+        seen: list[list[dict[str, Any]]] = []
+
+        def replaced() -> bool:
+            seen.append(_by_process(looking))
+            return {member["id"] for member in seen[-1]} != before
+
+        until(replaced)
+        assert all([member["process"] for member in found] == [0, 1] for found in seen), "never two at one place"
+        assert len({member["id"] for member in seen[-1]} & before) == 1
 
 
 def _by_process(looking: Running) -> list[dict[str, Any]]:

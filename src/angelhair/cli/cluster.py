@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _COLUMNS = (
     Column("ADDRESS"), Column("HOST", room=Room.LEFT_OUT), Column("PROCESS", numeric=True, room=Room.LEFT_OUT),
     Column("VERSION"), Column("STARTED"), Column("LANES", numeric=True), Column("SHARDS", numeric=True),
-    Column("ID", room=Room.CUT),
+    Column("ID", room=Room.LEFT_OUT),
 )
 
 

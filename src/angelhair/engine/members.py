@@ -4,9 +4,10 @@ A slot is a row without an end that is used again: by who comes back to the plac
 has said goodbye or fallen out. So whoever dies leaves nothing that must expire, no clock of any machine says that it
 is dead, and the list is as long as there were ever servers at once.
 
-A member has fallen out when its beat did not change for its own duration on the watcher's monotonic clock; time in
-which the watcher did not look counts little. So a server that was asleep, or whose store was away, does not take all
-others for dead. One that was wrongly thought dead is refused at its next beat and takes another slot.
+A member has fallen out when its beat did not change for its own duration on the watcher's monotonic clock. Only who
+beats itself judges others, by looks of which none is long after the one before; else it begins to watch anew. So a
+server that was asleep, or whose store was away, does not take all others for dead. One that was wrongly thought dead is
+refused at its next beat and takes another slot.
 
 Nothing rests on this list but speed: two servers may disagree on it for as long as a few beats.
 """
@@ -62,11 +63,9 @@ class _Watch:
     member: Member
     beat: int
     duration_ms: int
-    watched_ms: int = 0
-
-    @property
-    def lapsed(self) -> bool:
-        return self.watched_ms >= self.duration_ms
+    since_ms: int
+    """When it was first seen so, or when the watcher began anew, on its monotonic clock."""
+    lapsed: bool = False
 
 
 class Members:
@@ -74,7 +73,7 @@ class Members:
 
     def __init__(self) -> None:
         self._watches: dict[int, _Watch] = {}
-        self._seen_ms: int | None = None
+        self._judged_ms: int | None = None
         self._alive: dict[str, Member] = {}
         self._gone: OrderedDict[str, None] = OrderedDict()
         self.gone: frozenset[str] = frozenset()
@@ -94,24 +93,32 @@ class Members:
             if watch.lapsed
         }
 
-    def see(self, slots: Mapping[int, Values], asked: Moment, seen: Moment) -> None:
-        """The slots as they were at some time between the two. From when they were last seen to when they were asked
-        for nothing has changed in those that are the same: so long they were watched."""
-        since_ms = 0 if self._seen_ms is None else max(0, asked.monotonic_ms - self._seen_ms)
-        self._seen_ms = seen.monotonic_ms
+    def see(self, slots: Mapping[int, Values], asked: Moment, seen: Moment, judging: bool) -> None:
+        """The slots as they were at some time between the two. One that is the same as before has not changed from when
+        it was first seen so until it was asked for: so long it was watched."""
         watches: dict[int, _Watch] = {}
+        steady = self.fresh(asked)
         for slot, row in slots.items():
-            watch = _read(row)
-            before = self._watches.get(slot)
+            watch, before = _read(row, seen.monotonic_ms), self._watches.get(slot)
             if watch is None:
                 continue
             if before is not None and (before.member.id, before.beat) == (watch.member.id, watch.beat):
-                watch.watched_ms = before.watched_ms + min(since_ms, limits.MEMBER_GAP_MS)
+                if judging and steady:
+                    before.lapsed |= asked.monotonic_ms - before.since_ms >= before.duration_ms
+                elif judging:
+                    before.since_ms = seen.monotonic_ms
+                watch = before
             watches[slot] = watch
+        if judging:
+            self._judged_ms = asked.monotonic_ms
         self._watches = watches
         alive = {watch.member.id: watch.member for watch in watches.values() if not watch.lapsed}
         self._part(alive)
         self._alive = alive
+
+    def fresh(self, now: Moment) -> bool:
+        """Whether the others were judged a short while ago."""
+        return self._judged_ms is not None and now.monotonic_ms - self._judged_ms <= limits.MEMBER_GAP_MS
 
     def _part(self, alive: Mapping[str, Member]) -> None:
         left = [identity for identity in self._alive if identity not in alive]
@@ -141,29 +148,41 @@ class Membership:
         self._looks = 0
         self._latest = 0
         self._newcomer = True
+        self._unsure = False
+        """Whether an announcement may have landed of which we do not know."""
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Those that were here and are no more, by a recent look: by now one that was may be back (R4)."""
+        return self.members.gone if self.members.fresh(self._clock.now()) else frozenset()
+
+    @property
+    def size(self) -> int:
+        """How many servers share the work, this one among them."""
+        return len({self.id, *(member.id for member in self.members.alive)})
 
     async def step(self, presence: Presence, holdings: Holdings) -> int:
         """Beats, or takes a slot; looks at the others; frees the slots of those that fell out. Returns in how many
         milliseconds to come back."""
         if self._slot is not None:
             await self.beat(holdings)
-        await self.look()
         if self._slot is None:
-            await self.announce(presence, holdings)
             await self.look()
+            await self.announce(presence, holdings)
+        # Who could not say that it lives has not come here: if the store takes no beats, nobody has died of it.
+        await self.look(judging=True)
         await self._free_lapsed()
         return limits.MEMBER_BEAT_MS
 
-    async def look(self) -> list[Member]:
-        """Who lives, by a look at the store now."""
+    async def look(self, judging: bool = False) -> list[Member]:
+        """Who lives, by a look at the store now. `judging`: who was watched for long enough has fallen out."""
         self._looks += 1
         number, asked = self._looks, self._clock.now()
         slots = await self._read_slots()
         if number > self._latest:
             # Of two looks at once the one that began later has seen more.
-            self._latest = number
-            self._slots = slots
-            self.members.see(slots, asked, self._clock.now())
+            self._latest, self._slots = number, slots
+        self.members.see(self._slots, asked, self._clock.now(), judging)
         return self.members.alive
 
     async def announce(self, presence: Presence, holdings: Holdings) -> None:
@@ -179,15 +198,17 @@ class Membership:
             beat = _whole(row, "beat")
             if row.get("member") == self.id:
                 # An announcement whose answer was lost.
-                self._slot, self._beat = slot, beat
-                return
+                return self._settle(slot, beat)
+            self._unsure = True
             refused = await self._change(slot, row, {**values, "beat": beat + 1})
             if refused is None:
-                self._slot, self._beat, self._newcomer = slot, beat + 1, False
-                self._slots[slot] = {**values, "beat": beat + 1}
-                return
+                return self._settle(slot, beat + 1)
+            self._unsure = False
             self._slots[slot] = refused
         raise Unavailable("other servers were faster to take every slot")
+
+    def _settle(self, slot: int, beat: int) -> None:
+        self._slot, self._beat, self._newcomer, self._unsure = slot, beat, False, False
 
     async def beat(self, holdings: Holdings) -> None:
         """Says that this server lives. Who has lost its slot has none afterwards."""
@@ -195,6 +216,11 @@ class Membership:
 
     async def leave(self) -> None:
         """Says goodbye: from now on nobody counts this server."""
+        if self._unsure:
+            await self.look()
+            for slot, row in self._slots.items():
+                if row.get("member") == self.id:
+                    self._settle(slot, _whole(row, "beat"))
         await self._from_own({"member": FREE})
         self._slot = None
 
@@ -217,9 +243,10 @@ class Membership:
         """One of those that live does it for all: who is first in the list, on which they agree sooner or later."""
         alive = self.members.alive
         if alive and alive[0].id == self.id:
-            for slot, row in self.members.lapsed.items():
-                if slot != self._slot:
-                    await self._change(slot, row, {"member": FREE, "beat": _whole(row, "beat") + 1})
+            lapsed = [slot for slot in self.members.lapsed if slot != self._slot]
+            for slot in lapsed[: limits.MEMBERS_FREED]:
+                row = self.members.lapsed[slot]
+                await self._change(slot, row, {"member": FREE, "beat": _whole(row, "beat") + 1})
 
     async def _change(self, slot: int, row: Values, values: Values) -> Values | None:
         """None when it is done; else what is in the slot."""
@@ -262,7 +289,7 @@ class Membership:
         return slots
 
 
-def _read(row: Values) -> _Watch | None:
+def _read(row: Values, seen_ms: int = 0) -> _Watch | None:
     """None for a slot that nobody is in."""
     member = row.get("member")
     if not isinstance(member, str) or member == FREE:
@@ -272,7 +299,7 @@ def _read(row: Values) -> _Watch | None:
         str(row.get("version") or ""), _whole(row, "started_at"),
     )
     holdings = Holdings(_whole(row, "lanes"), _whole(row, "shards"))
-    return _Watch(Member(member, said, holdings), _whole(row, "beat"), _whole(row, "duration"))
+    return _Watch(Member(member, said, holdings), _whole(row, "beat"), _whole(row, "duration"), seen_ms)
 
 
 def _said(presence: Presence) -> dict[str, Value]:

@@ -273,10 +273,13 @@ class Memory:
 
     async def losing_holders(self, queue: Queue) -> frozenset[str]:
         """Servers from which the queue's lanes are taken though the leases have not lapsed: those that hold at least
-        two more of them than we do, and those that are gone."""
+        two more of them than we do, and those that are gone. Of the latter we take no more than our share: who took all
+        would soon lose half of them to others. What they leave for longer than a lease is taken then."""
         workers = [self.workers.get((queue.incarnation, number)) for number in queue.lanes]
         leases = [worker.lease for worker in workers if worker is not None]
-        return await richer_holders(self.store, self.clock, leases) | self.membership.members.gone
+        richer = await richer_holders(self.store, self.clock, leases)
+        has_share = self.lanes_held(queue) * self.membership.size >= len(queue.lanes)
+        return richer if has_share else richer | self.membership.gone
 
     def lanes_held(self, queue: Queue) -> int:
         now = self.clock.now()

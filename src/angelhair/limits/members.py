@@ -1,5 +1,7 @@
 """How servers know of each other."""
 
+# --- members of a cluster -----------------------------------------------------------------------------------------
+
 MEMBER_BEAT_MS = 2_000
 """How often a server says that it lives, and looks who else does: one conditional write and one read each."""
 
@@ -8,11 +10,11 @@ MEMBER_MS = 8_000
 that died are taken over sooner."""
 
 MEMBER_GAP_MS = 4_000
-"""Of the time between two looks of a watcher so much counts at most: two beats. Who did not look saw no beat either."""
+"""Who has not looked for longer than this, two beats, begins to watch anew: it saw no beat because it did not look."""
 
-MEMBER_LATE_MS = MEMBER_MS + 2 * MEMBER_BEAT_MS
-"""After so long a server that died has fallen out everywhere where looks come in time: its last beat was seen up to one
-look after it was made, and its end is seen up to one look after it has come."""
+MEMBER_LATE_MS = 12_000
+"""After so long a server that died has fallen out everywhere where looks come in time: the time for which it is
+believed to live, and two beats. Its last one was seen up to one look after it was made, and so was its end."""
 
 MEMBER_GROUP = 16
 """Slots that share a partition: so many servers at most line up behind each other's beats in Cassandra."""
@@ -22,3 +24,6 @@ MEMBERS_MAXIMUM = 1_024
 
 MEMBER_ROUNDS = 24
 """Times a slot is tried for before a server waits for its next beat: so many may start at the same moment."""
+
+MEMBERS_FREED = 16
+"""Slots of those who fell out that are freed in a step, one write each: more would hold up the own next beat."""
