@@ -11,14 +11,21 @@ from cassandra import OperationTimedOut
 from cassandra.cluster import Session
 
 from angelhair.clock import SystemClock
-from angelhair.engine.schema import SCHEMA_VERSION, TABLES
+from angelhair.engine.members import Holdings, Membership, Presence
+from angelhair.engine.schema import MEMBERS, SCHEMA_VERSION, TABLES
 from angelhair.engine.store import Table
 from angelhair.errors import InvalidRequest, StoreRefused, Unavailable
 from angelhair.stores.cassandra import CassandraSettings, Replication, bootstrap, create_keyspace, open_store
 from angelhair.stores.cassandra.connect import with_session
 from angelhair.stores.cassandra.electorate import levels_overlap
 from angelhair.stores.cassandra.inspection import clock_warnings, inspect_nodes, settings_warnings, version_warnings
-from angelhair.stores.cassandra.schema import DECISION_TRIES, bring_forward, read_version, settle_meta
+from angelhair.stores.cassandra.schema import (
+    DECISION_TRIES,
+    bring_forward,
+    check_version,
+    read_version,
+    settle_meta,
+)
 from cluster import CassandraCluster
 from cluster.testing import connected_store, fresh_settings
 
@@ -168,6 +175,29 @@ def test_the_schema_is_brought_forward_and_never_back(cassandra_cluster: Cassand
     assert "newer than this program's" in refused(settings)
     with pytest.raises(StoreRefused, match="newer than this program's"):
         asyncio.run(bootstrap(settings))
+
+
+def test_a_keyspace_from_before_servers_knew_each_other(cassandra_cluster: CassandraCluster) -> None:
+    """Version 7 has a table of members: a server waits for `bootstrap`, and after it an older one is refused."""
+    settings = fresh_settings(cassandra_cluster)
+    asyncio.run(create_keyspace(settings))
+    older = [table for table in TABLES if table is not MEMBERS]
+    asyncio.run(with_session(settings, lambda session, _: bring_forward(session, settings.keyspace, older, 6)))
+    assert "has schema version 6, this program needs 7; run `angelhair bootstrap`" in refused(settings)
+    asyncio.run(bootstrap(settings))
+
+    async def announce() -> list[str]:
+        store = await open_store(settings)
+        try:
+            membership = Membership(store, SystemClock(), "me")
+            await membership.step(Presence("http://127.0.0.1:9324", "here", 0, "7", 0), Holdings())
+            return [member.id for member in membership.members.alive]
+        finally:
+            await store.close()
+
+    assert asyncio.run(announce()) == ["me"]
+    with pytest.raises(StoreRefused, match="has schema version 7, newer than this program's 6"):
+        asyncio.run(with_session(settings, lambda session, _: check_version(session, settings.keyspace, 6)))
 
 
 def test_every_table_of_the_engine_can_be_laid_out() -> None:

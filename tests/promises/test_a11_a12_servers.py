@@ -287,7 +287,7 @@ async def test_a12_a_share_is_taken_by_what_is_so_now(world: World) -> None:
     await third.step("orders")
     queue = await second.engine.find_queue(world.account, "orders")
     lease = second.engine.memory.worker(second.engine.memory.lane(queue, 1)).lease
-    assert await lease.keep(world.store, second.clock, richer=frozenset({first.engine.memory.server}))
+    assert await lease.keep(world.store, second.clock, losing=frozenset({first.engine.memory.server}))
     shared = await held_lanes(world)
     assert [name for name, _ in shared.values()] == [first.engine.memory.server, second.engine.memory.server]
     await third.step("orders")

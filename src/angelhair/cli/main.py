@@ -31,6 +31,7 @@ COMMANDS = (
     Command("key", "make, list, disable, enable and delete access keys"),
     Command("config", "show the settings in force and where they come from"),
     Command("doctor", "check a server and its store"),
+    Command("cluster", "show which servers there are"),
     Command("queue", "make, list, show, change, delete and purge queues"),
     Command("topic", "make, list, show and delete topics, subscribe queues, publish"),
     Command("timeline", "make timelines, put what is due at a time, and work on what is"),

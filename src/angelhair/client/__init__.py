@@ -22,9 +22,11 @@ from angelhair.client.timeline import AsyncTimeline, Timeline
 from angelhair.client.values import (
     AckFailure,
     Bucket,
+    Cluster,
     Delivered,
     Draft,
     LanePointers,
+    Member,
     Message,
     Origin,
     PeekedMessage,
@@ -43,7 +45,7 @@ from angelhair.client.working import Figures
 __all__ = [
     "Client", "AsyncClient", "Consumer", "AsyncConsumer", "Retry",
     "Message", "PeekedMessage", "Origin", "Draft", "Receipt", "Delivered", "PutOutcome", "AckFailure",
-    "Queue", "QueueSettings", "Statistics", "LanePointers", "Bucket",
+    "Queue", "QueueSettings", "Statistics", "LanePointers", "Bucket", "Cluster", "Member",
     "Topic", "TopicSettings",
     "Timeline", "AsyncTimeline", "Worker", "Figures", "Shard",
 ]

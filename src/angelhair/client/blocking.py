@@ -86,6 +86,7 @@ class Client:
     pointers = _verb(operating.pointers)
     buckets = _verb(operating.buckets)
     move_back = _verb(operating.move_back)
+    cluster = _verb(operating.cluster)
     create_topic = _verb(subjects.create_topic)
     topic = _verb(subjects.topic)
     delete_topic = _verb(subjects.delete_topic)

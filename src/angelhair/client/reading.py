@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 from angelhair.client.plans import Answer
 from angelhair.client.values import (
     Bucket,
+    Cluster,
     LanePointers,
+    Member,
     Message,
     Origin,
     PeekedMessage,
@@ -108,6 +110,17 @@ def pointers(found: Fields) -> list[LanePointers]:
 
 def buckets(found: Fields) -> list[Bucket]:
     return [Bucket(*(each[name] for name in Bucket._fields)) for each in found["buckets"]]
+
+
+def cluster(found: Fields) -> Cluster:
+    return Cluster(found["server"], tuple(_member(each) for each in found["members"]))
+
+
+def _member(found: Fields) -> Member:
+    return Member(
+        found["id"], found["address"], found["host"], found["process"], found["version"], moment(found["started_at"]),
+        found["lanes"], found["shards"],
+    )
 
 
 def shards(found: Fields) -> list[Shard]:

@@ -203,6 +203,31 @@ class Bucket(NamedTuple):
     delayed: int
 
 
+class Member(NamedTuple):
+    """A process of a server."""
+
+    id: str
+    """Of this life of it."""
+    address: str
+    host: str
+    process: int
+    """Its number among the processes of one server."""
+    version: str
+    started_at: datetime
+    lanes: int
+    """How many it does the work of, of bucketed and fifo queues."""
+    shards: int
+    """And of timelines."""
+
+
+class Cluster(NamedTuple):
+    """The servers of one store."""
+
+    server: str
+    """The id of the one that has answered."""
+    members: tuple[Member, ...]
+
+
 class Shard(NamedTuple):
     """A shard of a timeline, and who works on it."""
 

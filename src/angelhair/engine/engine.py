@@ -67,6 +67,7 @@ class Engine:
         self.identities = identities
         self.clock = clock
         self.memory = Memory(store, identities, clock)
+        self.membership = self.memory.membership
         self.joined = joining(store)
         """The store, if it can make a put in one step."""
         self.topics = Topics(store, identities, clock)

@@ -21,15 +21,15 @@ async def step_lanes(memory: Memory, queue: Queue) -> int:
     """One step of each lane's work; in how many milliseconds to come back. A lane that cannot be read, because its
     replicas are down, stops no other; its error is raised when the others are done."""
     pause_ms, first_error = limits.STEP_MS, None
-    richer, held = frozenset[str](), -1
+    losing, held = frozenset[str](), -1
     for number in list(queue.lanes):
         lane = memory.lane(queue, number)
         try:
             trusted = memory.clock_is_good(memory.clock.now())
             if trusted and held != memory.lanes_held(queue):
                 # Whose clock is wrong takes no share; who has just taken one looks again who is richer.
-                held, richer = memory.lanes_held(queue), await memory.richer_holders(queue)
-            again_ms, marks = await working.step(lane, memory.worker(lane), trusted, richer)
+                held, losing = memory.lanes_held(queue), await memory.losing_holders(queue)
+            again_ms, marks = await working.step(lane, memory.worker(lane), trusted, losing)
             pause_ms = min(pause_ms, again_ms)
             await move_exhausted(memory, queue, lane, memory.clock.now())
             if lane.sealed and marks is not None:

@@ -13,6 +13,8 @@ So a server takes a lease that has not lapsed from one that holds at least two m
 itself. It has no more than the other afterwards, so nobody takes it back, and shares end up one apart at most. What it
 has seen of the others may be seconds old, and by then others may have taken their shares: it looks at all of them
 again before it takes one.
+
+And it takes a lease that has not lapsed from a server that was among the members and is no more (`members.py`).
 """
 
 from __future__ import annotations
@@ -55,12 +57,12 @@ class Lease:
         return self._watched[0] or None if self._watched is not None else None
 
     async def keep(
-        self, store: Store, clock: Clock, reluctant_ms: int | None = None, richer: frozenset[str] = frozenset()
+        self, store: Store, clock: Clock, reluctant_ms: int | None = None, losing: frozenset[str] = frozenset()
     ) -> bool:
         """Takes, renews, watches or leaves the lease, whichever is due; says whether it is held.
 
         `reluctant_ms`: after how long a reluctant holder stands aside; None for one that is not.
-        `richer`: holders from whom it is taken though it has not lapsed.
+        `losing`: holders from whom it is taken though it has not lapsed.
         """
         now = clock.now()
         if self.held_fence is not None:
@@ -76,7 +78,7 @@ class Lease:
         # What was seen is dated after it was seen: a watch that began too early would end too early.
         seen = clock.now()
         row = found.rows[0].values if found.rows else {}
-        return await self._consider(store, seen, row, reluctant_ms is not None, richer)
+        return await self._consider(store, seen, row, reluctant_ms is not None, losing)
 
     async def release(self, store: Store, now: Moment) -> None:
         """Gives the lease up so that another server need not wait for it to lapse."""
@@ -86,13 +88,13 @@ class Lease:
         await change_one(store, self._move(self.holder, fence, self._beat, "", fence, self._beat + 1))
 
     async def _consider(
-        self, store: Store, now: Moment, row: Values, reluctant: bool, richer: frozenset[str]
+        self, store: Store, now: Moment, row: Values, reluctant: bool, losing: frozenset[str]
     ) -> bool:
         holder, fence, beat = row.get("holder"), row.get("fence"), row.get("beat")
         if fence is None:
             return await self._change(store, now, None, None, None, 1, 1)
         assert isinstance(holder, str) and isinstance(fence, int) and isinstance(beat, int)
-        if holder == self.holder or (holder in {"", *richer} and not reluctant):
+        if holder == self.holder or (holder in {"", *losing} and not reluctant):
             return await self._change(store, now, holder, fence, beat, fence + 1, beat + 1)
         self.see(row, now)
         if now.monotonic_ms - self._watched_since_ms < self._watched_duration_ms:

@@ -20,6 +20,7 @@ from angelhair.engine.bucketed.worker import Worker
 from angelhair.engine.catalog import Queue
 from angelhair.engine.identities import Identities
 from angelhair.engine.leases import Lease, richer_holders
+from angelhair.engine.members import Membership
 from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.store import Store
 from angelhair.engine.tenants import Tenants
@@ -73,6 +74,7 @@ class Memory:
         self.identities = identities
         self.clock = clock
         self.server = identities.fresh()
+        self.membership = Membership(store, clock, self.server)
         self.put_elsewhere: Callable[[Queue], PutElsewhere] = _nowhere
         """How messages of a queue are put into its delay line."""
         self.put_by_time: Callable[[Queue, NewMessage], Awaitable[PutOutcome]] = _not_here
@@ -184,6 +186,10 @@ class Memory:
             view = self._views[key] = make()
         return view
 
+    def views(self, make: type[V]) -> list[V]:
+        """What is remembered of all lanes of a kind, of whatever queue."""
+        return [view for view in self._views.values() if isinstance(view, make)]
+
     def kept(self, queue: Queue, make: type[K]) -> K:
         """What is remembered of a queue as a whole, as its kind has it."""
         kept = self._kept.get(queue.incarnation)
@@ -271,11 +277,15 @@ class Memory:
         turn = self._turn(queue, RECEIVE) % len(lanes)
         return lanes[turn:] + lanes[:turn]
 
-    async def richer_holders(self, queue: Queue) -> frozenset[str]:
-        """Servers that hold at least two more of the queue's lanes than we do."""
+    async def losing_holders(self, queue: Queue) -> frozenset[str]:
+        """Servers from which the queue's lanes are taken though the leases have not lapsed: those that hold at least
+        two more of them than we do, and those that are gone. Of the latter we take no more than our share: who took all
+        would soon lose half of them to others. What they leave for longer than a lease is taken then."""
         workers = [self.workers.get((queue.incarnation, number)) for number in queue.lanes]
         leases = [worker.lease for worker in workers if worker is not None]
-        return await richer_holders(self.store, self.clock, leases)
+        richer = await richer_holders(self.store, self.clock, leases)
+        has_share = self.lanes_held(queue) * self.membership.size >= len(queue.lanes)
+        return richer if has_share else richer | self.membership.gone
 
     def lanes_held(self, queue: Queue) -> int:
         now = self.clock.now()

@@ -16,6 +16,7 @@ from angelhair.engine.schema import (
     LEASES,
     LEDGER,
     LOGS,
+    MEMBERS,
     PARTS,
     POINTERS,
     QUEUES,
@@ -98,6 +99,10 @@ def shard(incarnation: str, lane: int) -> Partition:
 
 def consumers(incarnation: str) -> Partition:
     return Partition(CONSUMERS, incarnation)
+
+
+def members(cluster: str, group: int) -> Partition:
+    return Partition(MEMBERS, f"{cluster}.{group}")
 
 
 def idempotency_key(incarnation: str, key_hash: str) -> Partition:

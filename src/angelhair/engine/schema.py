@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 QUEUES = Table(
     "queues",
@@ -228,7 +228,17 @@ this time are no longer put; `last`: those up to this key are processed."""
 CONSUMERS = Table("consumers", conditional=False, key=str, columns={"holder": str, "beat": int, "most": int})
 """Who works on a timeline. Partition: a queue. Row: a consumer's name."""
 
+MEMBERS = Table(
+    "members",
+    conditional=True,
+    key=int,
+    columns={"member": str, "beat": int, "duration": int, "address": str, "host": str, "process": int, "version": str,
+             "started_at": int, "lanes": int, "shards": int},
+)
+"""Which servers there are. Partition: a group of slots. Row: a slot, which is used again. `member`: whose it is, or
+nobody's; `duration`: for how long it counts without another beat."""
+
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,
-    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS, DUES, PARTS, SHARDS, CONSUMERS,
+    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS, DUES, PARTS, SHARDS, CONSUMERS, MEMBERS,
 )

@@ -8,6 +8,7 @@ from angelhair.limits.asking import *
 from angelhair.limits.aws import *
 from angelhair.limits.calling import *
 from angelhair.limits.delaying import *
+from angelhair.limits.members import *
 from angelhair.limits.serving import *
 from angelhair.limits.signing import *
 from angelhair.limits.sns import *

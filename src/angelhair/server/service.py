@@ -10,6 +10,7 @@ from angelhair.clock import Clock
 from angelhair.engine.catalog import Queue, Rewrite
 from angelhair.engine.engine import NO_NOTES, Engine, PutOutcome
 from angelhair.engine.identities import Identities
+from angelhair.engine.members import Presence
 from angelhair.engine.store import Store
 from angelhair.engine.timeline.consumer import Share
 from angelhair.errors import RequestError
@@ -87,7 +88,10 @@ class Service:
         self.topics = TopicsAtWork(self.batching, self.put, self._listener.publications)
         self._turns = Turns()
 
-    def start(self) -> None:
+    def start(self, presence: Presence | None = None) -> None:
+        """`presence`: what other servers are told of this one; None if it is none of them."""
+        if presence is not None:
+            self.workers.announce(presence)
         self.workers.discover()
         self.topics.start(ACCOUNT)
 

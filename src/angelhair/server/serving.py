@@ -14,7 +14,8 @@ from typing import NamedTuple
 import uvloop
 
 from angelhair import limits
-from angelhair.clock import SystemClock
+from angelhair.clock import Clock, SystemClock
+from angelhair.engine.members import Presence
 from angelhair.engine.store import Store
 from angelhair.identities import RandomIdentities
 from angelhair.server.app import App
@@ -26,6 +27,7 @@ from angelhair.server.keyring import Keyring
 from angelhair.server.observing.logs import Logs
 from angelhair.server.observing.measured_engine import MeasuredEngine
 from angelhair.server.observing.operations import Observing
+from angelhair.server.release import version
 from angelhair.server.rest.door import RestDoor
 from angelhair.server.service import Service, label
 from angelhair.server.sns.door import SnsDoor
@@ -33,6 +35,9 @@ from angelhair.server.sqs.door import SqsDoor
 from angelhair.server.sts.door import StsDoor
 from angelhair.server.tls import tls_context
 from angelhair.settings import Settings
+
+EVERYWHERE = frozenset({"0.0.0.0", "::"})
+"""Where a server listens that is to be reached by any of its machine's addresses."""
 
 OpenStore = Callable[[], Awaitable[Store]]
 
@@ -100,7 +105,7 @@ async def serve(
             # Looked at before; the last key may have gone since.
             raise SettingsRefused([problem])
         keyring.start()
-        service.start()
+        service.start(presence(settings, listening, clock, place))
         sqs.start()
         sns.start()
         await observing.start()
@@ -122,6 +127,17 @@ def own_url(settings: Settings) -> str:
     """What the server calls itself where nobody says what it is called."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"{'https' if settings.tls_certificate else 'http'}://{host}:{settings.port}"
+
+
+def presence(settings: Settings, listening: socket.socket, clock: Clock, place: Place | None) -> Presence:
+    """What other servers, and those who look at the cluster, are told of this process."""
+    host, port = listening.getsockname()[:2]
+    name = socket.gethostname()
+    if host in EVERYWHERE:
+        host = name
+    shown = f"[{host}]" if ":" in host else host
+    address = f"{'https' if settings.tls_certificate else 'http'}://{shown}:{port}"
+    return Presence(address, name, 0 if place is None else place.number, version(), clock.now().wall_ms)
 
 
 def settle_down() -> None:

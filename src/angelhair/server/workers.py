@@ -12,6 +12,8 @@ from typing import Any
 from angelhair import limits
 from angelhair.engine.delays import is_line
 from angelhair.engine.engine import Engine
+from angelhair.engine.holding import holdings
+from angelhair.engine.members import Member, Presence
 from angelhair.errors import QueueNotFound, StoreError
 
 _log = logging.getLogger(__name__)
@@ -22,7 +24,8 @@ Place = tuple[str, str]
 
 
 class Workers:
-    """One task per queue, each stepping at its own pace; one that finds the queues; one that buries deleted ones.
+    """One task per queue, each stepping at its own pace; one that finds the queues; one that buries deleted ones; one
+    that tells other servers that this one is there.
 
     `account` is whose queues are meant where nobody says."""
 
@@ -55,6 +58,10 @@ class Workers:
         self.start(())
         self._spawn(self._discover(), "discovery")
 
+    def announce(self, presence: Presence) -> None:
+        """Is one of the cluster's servers, until it stops."""
+        self._spawn(self._be_there(presence), "membership")
+
     def wake(self, name: str, account: str | None = None) -> None:
         """Something happens in this queue: its background work keeps pace."""
         pace = self._queues.get((account or self._account, name))
@@ -66,14 +73,18 @@ class Workers:
         return list(self._queues)
 
     async def stop(self, release: bool = True) -> None:
-        """Ends the work and gives the leases back, so that another server need not wait for them to lapse; all of this
-        server's, so whoever else works with them has to have stopped, or does it in our place (`release` is False)."""
+        """Ends the work, says goodbye to other servers and gives the leases back, so that none need wait for them to
+        lapse; all of this server's, so whoever else works with them has to have stopped, or does it in our place
+        (`release` is False)."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._queues.clear()
         if release:
+            with contextlib.suppress(StoreError):
+                # One write, after which others may take all the leases, however many there are to be given back.
+                await self._engine.membership.leave()
             with contextlib.suppress(StoreError):
                 await self._engine.release_leases()
 
@@ -108,6 +119,19 @@ class Workers:
             # A queue whose repair has stopped loses its promises one by one: better a noisy log than a dead task.
             _log.exception("background work on %s met an error that it does not know; it goes on", queue[1])
         return limits.STEP_MS
+
+    async def _be_there(self, presence: Presence) -> None:
+        membership = self._engine.membership
+        while True:
+            before = membership.members.alive
+            try:
+                await membership.step(presence, holdings(self._engine.memory))
+            except StoreError as error:
+                _log.warning("telling other servers of this one waits for the store: %s", error)
+            except Exception:  # noqa: BLE001 - as above
+                _log.exception("telling other servers of this one met an error that it does not know; it goes on")
+            _log_changes(before, membership.members.alive, membership.id)
+            await asyncio.sleep(limits.MEMBER_BEAT_MS / 1000)
 
     async def _discover(self) -> None:
         while True:
@@ -149,6 +173,14 @@ class Workers:
             except Exception:  # noqa: BLE001 - as above
                 _log.exception("dropping deleted queues met an error that it does not know; it goes on")
             await asyncio.sleep((limits.STEP_SOON_MS if more else 10 * limits.STEP_MS) / 1000)
+
+
+def _log_changes(before: Iterable[Member], after: Iterable[Member], own: str) -> None:
+    was, now = {member.id: member for member in before}, {member.id: member for member in after}
+    for identity in now.keys() - was.keys() - {own}:
+        _log.info("server %s is there, at %s", identity, now[identity].presence.address)
+    for identity in was.keys() - now.keys() - {own}:
+        _log.info("server %s, at %s, is gone", identity, was[identity].presence.address)
 
 
 class _Pace:

@@ -63,7 +63,8 @@ def test_rest_knows_what_a_key_is_limited_to(server: Keyed, shop: Key, name: str
         assert line.put(f"/queues/{name}").status_code == 201
         assert line.put(f"/queues/{name}/message", content=b"x").status_code == 201
         for answer in (
-            line.get("/queues"), line.get(f"/queues/{name}"), line.get(f"/queues/{name}/messages/1"),
+            line.get("/queues"), line.get("/cluster"), line.get(f"/queues/{name}"),
+            line.get(f"/queues/{name}/messages/1"),
             line.put("/queues/elsewhere"), line.delete(f"/queues/{name}"), line.get(f"/queues/{name}/peek/1"),
             line.put(f"/queues/{name}-2", json={"dead_letter_queue": "elsewhere", "max_deliveries": 1}),
             line.post(f"/queues/{name}/redrive", json={"destination": "elsewhere"}),
@@ -73,7 +74,12 @@ def test_rest_knows_what_a_key_is_limited_to(server: Keyed, shop: Key, name: str
     looking = server.key(shop.account, queues=f"{name}-2", actions="ReceiveMessage")
     with server.rest(looking) as line:
         assert line.get(f"/queues/{name}-2/dead/1").status_code == 403, "its dead letters lie in another queue"
+    operator = server.key(shop.account, actions="DescribeCluster")
+    with server.rest(operator) as line:
+        assert line.get("/cluster").json().keys() == {"server", "members"}
+        assert line.get("/queues").status_code == 403
     with server.rest(shop) as line:
+        assert line.get("/cluster").status_code == 200
         assert line.get(f"/queues/{name}-2/dead/1").status_code == 200
         for each in (name, f"{name}-2"):
             assert line.delete(f"/queues/{each}").status_code == 204

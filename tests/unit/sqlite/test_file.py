@@ -8,9 +8,14 @@ from pathlib import Path
 import apsw
 import pytest
 
-from angelhair.engine.schema import SCHEMA_VERSION
+from angelhair.clock import SystemClock
+from angelhair.engine.engine import Engine
+from angelhair.engine.members import Holdings, Presence
+from angelhair.engine.schema import MEMBERS, SCHEMA_VERSION, TABLES
 from angelhair.engine.store import APPLIED, Change, Partition, Row, RowChange, Span, Table, Write
 from angelhair.errors import StoreRefused
+from angelhair.identities import RandomIdentities
+from angelhair.model import Ask, NewMessage, QueueSettings
 from angelhair.stores.sqlite import open_store
 from angelhair.stores.sqlite.connection import Place, connect_writer
 from tests.unit.sqlite.disks import Disk
@@ -79,6 +84,27 @@ def test_an_older_file_is_brought_forward_with_its_rows(tmp_path: Path) -> None:
             assert dict(guarded.flags) == {"f": 1, "g": "new"}
             assert [dict(row.values) for row in guarded.rows] == [{"a": 1, "b": "new"}]
             assert [dict(row.values) for row in plain.rows] == [{"a": 1, "b": None}, {"a": None, "b": b"new"}]
+
+    asyncio.run(story())
+
+
+def test_a_file_from_before_servers_knew_each_other_is_brought_forward_and_not_back(tmp_path: Path) -> None:
+    """Version 7 has a table of members."""
+    older = {"tables": tuple(table for table in TABLES if table is not MEMBERS), "version": 6}
+
+    async def story() -> None:
+        async with opened(tmp_path / "a.db", **older) as store:
+            engine = Engine(store, RandomIdentities(), SystemClock())
+            await engine.create_queue("shop", "orders", QueueSettings())
+            await engine.put("shop", "orders", [NewMessage(b"kept")])
+        async with opened(tmp_path / "a.db") as store:
+            engine = Engine(store, RandomIdentities(), SystemClock())
+            await engine.membership.step(Presence("http://127.0.0.1:9324", "here", 0, "7", 0), Holdings())
+            assert [member.id for member in engine.membership.members.alive] == [engine.membership.id]
+            (given,) = await engine.receive("shop", "orders", [Ask(1)])
+            assert isinstance(given, list) and [delivery.body for delivery in given] == [b"kept"]
+        with pytest.raises(StoreRefused, match="version 7, this release knows 6"):
+            await open_store(tmp_path / "a.db", **older)
 
     asyncio.run(story())
 

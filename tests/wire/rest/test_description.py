@@ -58,7 +58,7 @@ def test_what_asks_for_a_key_says_so(document: dict[str, Any]) -> None:
     assert {name for choice in document["security"] for name in choice} == {"key", "signature"}
     for template, methods in document["paths"].items():
         for operation in methods.values():
-            is_verb = template.startswith(("/queues", "/topics"))
+            is_verb = template.startswith(("/queues", "/topics", "/cluster"))
             assert (operation.get("security") != []) is is_verb
             assert {"401", "403"}.issubset(operation["responses"]) is is_verb
     assert all(route.action for route in VERBS), "a route without an action is for keys without limits alone"

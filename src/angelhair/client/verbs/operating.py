@@ -1,4 +1,5 @@
-"""What an operator does: look without taking, see to dead letters, watch the pointers, have repair look again."""
+"""What an operator does: look without taking, see to dead letters, watch the pointers, have repair look again,
+see which servers there are."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from angelhair.client import reading
 from angelhair.client.paths import of_queue
 from angelhair.client.plans import Call, Plan, Repeat, Request
 from angelhair.client.retrying import Manner, exchange
-from angelhair.client.values import Bucket, LanePointers, PeekedMessage
+from angelhair.client.values import Bucket, Cluster, LanePointers, PeekedMessage
 from angelhair.client.verbs.queues import JSON
 from angelhair.model import validate_whole
 
@@ -60,6 +61,12 @@ def move_back(manner: Manner, queue: str, lane: int, bucket: int) -> Plan[int]:
     body = json.dumps({"lane": lane, "bucket": bucket}).encode()
     request = Request("POST", of_queue(queue, "repair"), {}, body, JSON)
     call = Call(request, reading.reads(lambda found: int(found["repair"])), Repeat.SAFE, queue=queue)
+    return (yield from exchange(manner, call))
+
+
+def cluster(manner: Manner) -> Plan[Cluster]:
+    """The servers that live."""
+    call = Call(Request("GET", "/cluster"), reading.reads(reading.cluster), Repeat.READS)
     return (yield from exchange(manner, call))
 
 

@@ -26,14 +26,14 @@ class Worker:
 
 
 async def step(
-    lane: Lane, worker: Worker, trusted: bool, richer: frozenset[str] = frozenset()
+    lane: Lane, worker: Worker, trusted: bool, losing: frozenset[str] = frozenset()
 ) -> tuple[int, Marks | None]:
     """One step of the lane's work if this server is elected. Returns when to come back, in ms, and the marks.
 
-    `richer`: servers that hold so many of the queue's lanes that this one may be taken from them.
+    `losing`: servers from which this one is taken: they hold so many of the queue's lanes, or are gone.
     """
     reluctant_ms = None if trusted else limits.RELUCTANT_LEASES * limits.LEASE_MS
-    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms, richer):
+    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms, losing):
         return limits.LEASE_BEAT_MS, None
     marks = await read_marks(lane)
     # What was seen is dated after it was seen (R5), by a clock that is good at that very moment.

@@ -24,10 +24,10 @@ class Worker:
         return cls(Lease(places.leases(lane.incarnation, lane.number), "repair", lane.server))
 
 
-async def step(lane: Lane, worker: Worker, trusted: bool, richer: frozenset[str]) -> int:
+async def step(lane: Lane, worker: Worker, trusted: bool, losing: frozenset[str]) -> int:
     """One step of the lane's work if this server is elected. Returns when to come back, in ms."""
     reluctant_ms = None if trusted else limits.RELUCTANT_LEASES * limits.LEASE_MS
-    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms, richer):
+    if not await worker.lease.keep(lane.store, lane.clock, reluctant_ms, losing):
         return limits.LEASE_BEAT_MS
     marks = await read_on(lane)
     busy = await finish_low(lane, marks, worker.finish)

@@ -131,16 +131,16 @@ class Fifo(Verbs):
         """One step of each lane's work; a lane that cannot be read stops no other."""
         memory = self.memory
         pause_ms, first_error = limits.STEP_MS, None
-        richer, held = frozenset[str](), -1
+        losing, held = frozenset[str](), -1
         for number in queue.lanes:
             lane = self.lane(queue, number)
             try:
                 trusted = memory.clock_is_good(memory.clock.now())
                 if trusted and held != memory.lanes_held(queue):
-                    held, richer = memory.lanes_held(queue), await memory.richer_holders(queue)
+                    held, losing = memory.lanes_held(queue), await memory.losing_holders(queue)
                 worker = memory.workers.setdefault((queue.incarnation, number), Worker.of(lane))
                 assert isinstance(worker, Worker)
-                pause_ms = min(pause_ms, await step(lane, worker, trusted, richer))
+                pause_ms = min(pause_ms, await step(lane, worker, trusted, losing))
                 await move_exhausted(memory, lane, self.lane)
             except StoreError as error:
                 first_error = first_error or error

@@ -124,6 +124,9 @@ class Observing:
             lambda: len(background.queues))
         observer.watch_count(
             "angelhair_background_steps", "Steps of background work on queues.", lambda: background.steps)
+        observer.watch_level(
+            "angelhair_cluster_members", "Processes of servers that live, this one among them, as it last saw them.",
+            lambda: len(engine.membership.members.alive))
         if lines is not None:
             observer.watch_count(
                 "angelhair_log_lines_left_out", "Log lines for which there was no room.", lambda: lines.left_out)

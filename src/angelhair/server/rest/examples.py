@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from angelhair.server.rest import query, shapes, timeline_shapes
+from angelhair.server.rest import cluster_shapes, query, shapes, timeline_shapes
 
 _RECEIPT = str(query.RECEIPT.example)
 _SETTINGS = shapes.Settings(
@@ -63,6 +63,20 @@ REDRIVE = shapes.Redrive(None, 100)
 POINTERS = shapes.Pointers([shapes.LanePointers(0, 24200, 24, 24, 24, 23, 20, 20, 0, 0)])
 BUCKETS = shapes.Buckets(
     0, [shapes.Bucket(23, "settled", 1000, 998, 0, 2, 0), shapes.Bucket(24, "open", 200, 0, 200, 0, 0)]
+)
+
+CLUSTER = cluster_shapes.Cluster(
+    "00005d1f8a3b2c10a96e04d5b1c8f273",
+    [
+        cluster_shapes.Member(
+            id="00005d1f8a3b2c10a96e04d5b1c8f273", address="http://10.0.0.1:9324", host="queues-1", process=0,
+            version="1.0.0", started_at=_MADE, lanes=12, shards=3,
+        ),
+        cluster_shapes.Member(
+            id="0000a41709cd55e27be19f3c40d2a865", address="http://10.0.0.2:9324", host="queues-2", process=0,
+            version="1.0.0", started_at=_CHANGED, lanes=11, shards=3,
+        ),
+    ],
 )
 
 SHARE = timeline_shapes.Share("mailer-1", [timeline_shapes.ShardHeld(0, 3), timeline_shapes.ShardHeld(4, 1)], 10, 9.8)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from angelhair.model import QueueSettings
-from angelhair.server.rest import own_shapes, shapes, timeline_shapes, topic_shapes
+from angelhair.server.rest import cluster_shapes, own_shapes, shapes, timeline_shapes, topic_shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.query import Parameter
 from angelhair.server.rest.queues import settings_of
@@ -37,7 +37,7 @@ SECURITY = {
 }
 """Where the store has no access key, none is asked for."""
 
-_SHAPES = (shapes, timeline_shapes, topic_shapes, own_shapes)
+_SHAPES = (shapes, cluster_shapes, timeline_shapes, topic_shapes, own_shapes)
 
 GROUPS = {
     "Queues": "Making, changing and removing queues.",

@@ -14,6 +14,7 @@ class Links(Shape):
 
     queues: str
     topics: str
+    cluster: str
     openapi: str
     docs: str
     live: str

@@ -18,7 +18,7 @@ HTML = "text/html; charset=utf-8"
 # The page holds no script and loads nothing: a browser may know that.
 _HTML_HEADERS = (("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'"),)
 _LINKS = own_shapes.Links(
-    "/queues", "/topics", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics"
+    "/queues", "/topics", "/cluster", "/openapi.json", "/docs", "/health/live", "/health/ready", "/metrics"
 )
 
 

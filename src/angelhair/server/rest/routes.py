@@ -4,6 +4,7 @@
     put.py           one message, or a list of them           looking.py        peek, pointers, buckets
     receive.py       messages with their receipts             dead_letters.py   look into them, send them back
     repair.py        move the repair mark back                pages.py          what this is, OpenAPI, a page to read
+    cluster.py       which servers there are
     timelines.py     touch or leave as a consumer, look at the shards; its routes are in timeline_routes.py
     topics.py        list make show delete, subscribe queues, publish; its routes are in topic_routes.py
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 from angelhair.server.rest import (
     ack,
+    cluster,
+    cluster_shapes,
     dead_letters,
     examples,
     looking,
@@ -180,6 +183,12 @@ VERBS = (
         body=RequestBody("Which lane, and back to which bucket.", shapes.MoveBack, shapes.MoveBack(0, 12)),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"lane\": 0, \"bucket\": 12}'",
         action="SetQueueAttributes",
+    ),
+    Route(
+        "GET", "/cluster", cluster.show_cluster, "show_cluster", "Operating", "Show which servers there are",
+        {200: Answer("Every process that serves the same store.", cluster_shapes.Cluster, examples.CLUSTER)},
+        description="A server that stops is gone at once; one that dies falls out after a few seconds.",
+        refusals=READING, action="DescribeCluster",
     ),
 )
 
