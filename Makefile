@@ -4,7 +4,8 @@
 # fetched by Maven; one test needs Node >= 20 with npm. Nothing else has to be installed by hand. What is needed lands in
 # .venv, .serve, .old-sdk, .node-sdk and .cache here, and outside of this directory in three places: jars of Cassandra and of
 # an SDK in ~/.cache/angelhair (ANGELHAIR_CACHE=/a/directory moves them), what Maven, pip and npm keep of their own in ~/.m2,
-# ~/.cache/pip and ~/.npm, and the data of running nodes in the temporary directory, until they stop. All of it is disposable.
+# ~/.cache/pip and ~/.npm, and, until they stop, the data of running nodes in the temporary directory, and of tests in
+# memory (/dev/shm, scripts/in_memory). All of it is disposable.
 
 PYTHON ?= python3
 SEEDS  ?= 2000
@@ -14,6 +15,7 @@ ARGS   ?=
 
 BIN   := .venv/bin
 STAGE := @scripts/stage
+IN_MEMORY := scripts/in_memory
 PIP   := --quiet --disable-pip-version-check
 # A failing test run names the seed, the scenario or the node; its full output would bury that.
 PYTEST := $(BIN)/python -m pytest --quiet
@@ -110,7 +112,7 @@ forget-coverage:
 	@rm -f .coverage .coverage.*
 
 test-quick: setup ## all that needs no Java: unit, contract, scenarios, promises, costs, killed, attacks, wire, aws, client, cli, container
-	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(PYTEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
+	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(IN_MEMORY) $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
 
 # Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
 test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds of bucketed queues, and SEEDS of all else
@@ -122,12 +124,12 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 # A session for each worker serves whole files: most of the time goes to starting processes, so two are faster than one.
 # In the order of their names: those with one long test, which would come last by their number of tests, come early.
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
-	$(STAGE) "tests on Spark" $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/spark
+	$(STAGE) "tests on Spark" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/spark
 
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: the one that kills nodes and
 # waits for them comes early, with a further cluster.
 test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
-	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
+	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(IN_MEMORY) $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
 coverage: setup ## joins what the stages just measured; branch coverage of the engine must hold

@@ -39,6 +39,7 @@ class CassandraCluster:
     `first_address` is the last byte of the first node's address: clusters that run at once take different ones.
     `short_lived` nodes start in half the time and are slower at their best: for tests, not for measurements.
     `steady` ones make tables in a third of the time, and forget them when they end: they are not started again.
+    `where` their data is to lie until they stop, if not in the usual place for temporary files.
     """
 
     def __init__(
@@ -52,12 +53,13 @@ class CassandraCluster:
         heap_megabytes: int = DEFAULT_HEAP_MEGABYTES,
         short_lived: bool = False,
         steady: bool = False,
+        where: Path | None = None,
     ) -> None:
         java, jars = java_command(), fetch_jars()
         archive = class_archive(java, jars)
         class_options = (f"-XX:SharedArchiveFile={archive}",) if archive is not None else ()
         self._temporary = directory is None
-        self.directory = directory or Path(tempfile.mkdtemp(prefix="angelhair-cassandra-"))
+        self.directory = directory or Path(tempfile.mkdtemp(prefix="angelhair-cassandra-", dir=where))
         addresses = tuple(f"127.0.0.{first_address + offset}" for offset in range(nodes))
         self._nodes = [
             Node(

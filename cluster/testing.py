@@ -10,9 +10,11 @@ import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from angelhair.stores.cassandra import CassandraSettings, CassandraStore, bootstrap, create_keyspace, open_store
+from cluster.disk import DISK
 from cluster.maven import ComponentMissing
 from cluster.nodes import CassandraCluster
 
@@ -43,17 +45,18 @@ def shared_cluster() -> CassandraCluster:
 
 def cluster_to_shake() -> CassandraCluster:
     """Three nodes whose end can be survived, for `with`."""
-    return _cluster(SHAKEN_ADDRESS + NODES * _worker(), steady=False)
+    DISK.mkdir(parents=True, exist_ok=True)
+    return _cluster(SHAKEN_ADDRESS + NODES * _worker(), steady=False, where=DISK)
 
 
-def _cluster(first_address: int, steady: bool) -> CassandraCluster:
+def _cluster(first_address: int, steady: bool, where: Path | None = None) -> CassandraCluster:
     """What is missing on the machine fails the tests in continuous integration and skips them elsewhere."""
     import pytest
 
     # A node that is killed on purpose is no news; the driver tells it at length, from threads of its own.
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)
     try:
-        return CassandraCluster(NODES, first_address=first_address, short_lived=True, steady=steady)
+        return CassandraCluster(NODES, first_address=first_address, short_lived=True, steady=steady, where=where)
     except ComponentMissing as missing:
         if os.environ.get("CI") == "true":
             raise

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from cluster.disk import DISK
 
 CLUSTER_TESTS = Path(__file__).parent / "cluster"
 
@@ -24,6 +29,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(CLUSTER_TESTS):
             item.add_marker(pytest.mark.cassandra)
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """A directory for what is killed while it writes; that of `tmp_path` may lie in memory."""
+    DISK.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=DISK))
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
 
 
 def pytest_sessionfinish() -> None:

@@ -9,8 +9,8 @@ from tests.killed.lives import live_and_die
 LIVES = 50
 
 
-def test_a_server_killed_under_load_loses_nothing(tmp_path: Path) -> None:
-    killed = live_and_die(tmp_path / "killed.db", LIVES)
+def test_a_server_killed_under_load_loses_nothing(on_disk: Path) -> None:
+    killed = live_and_die(on_disk / "killed.db", LIVES)
     print(killed.account)
     assert killed.account.broken == []
     assert killed.killed_at_work > LIVES / 2

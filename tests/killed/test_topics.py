@@ -75,11 +75,11 @@ async def _collect(path: str, confirmed: set[str]) -> dict[str, list[str]]:
     return got
 
 
-def test_r16_a_server_killed_while_it_spreads_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_r16_a_server_killed_while_it_spreads_loses_nothing(on_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """R16"""
     for bound in ("OUTBOX_VISIBILITY_MS", "FANOUT_LOOK_MOST_SECONDS", "FANOUT_LOOK_SECONDS"):
         monkeypatch.setattr(limits, bound, getattr(limits, bound))
-    path = str(tmp_path / "killed.db")
+    path = str(on_disk / "killed.db")
     confirmed: set[str] = set()
     for life in range(LIVES):
         process = subprocess.Popen([sys.executable, "-m", __name__, path, str(life)], stdout=subprocess.PIPE, text=True)

@@ -9,8 +9,8 @@ from tests.unit.sqlite.killing import kill_repeatedly
 ROUNDS = 50
 
 
-def test_nothing_confirmed_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
-    result = kill_repeatedly(tmp_path, ROUNDS)
+def test_nothing_confirmed_is_lost_when_the_process_is_killed(on_disk: Path) -> None:
+    result = kill_repeatedly(on_disk, ROUNDS)
     assert result.broken == []
     assert result.rounds == ROUNDS
     assert result.killed_at_work > ROUNDS / 2
