@@ -176,11 +176,12 @@ class Workers:
 
 
 def _log_changes(before: Iterable[Member], after: Iterable[Member], own: str) -> None:
+    """For who looks for it: that servers come and go is no complaint, and a metric says how many there are."""
     was, now = {member.id: member for member in before}, {member.id: member for member in after}
     for identity in now.keys() - was.keys() - {own}:
-        _log.info("server %s is there, at %s", identity, now[identity].presence.address)
+        _log.debug("server %s is there, at %s", identity, now[identity].presence.address)
     for identity in was.keys() - now.keys() - {own}:
-        _log.info("server %s, at %s, is gone", identity, was[identity].presence.address)
+        _log.debug("server %s, at %s, is gone", identity, was[identity].presence.address)
 
 
 class _Pace:
