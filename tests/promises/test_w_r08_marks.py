@@ -133,6 +133,29 @@ async def test_clocks_of_consumers_are_behind_or_ahead(world: World, ahead_ms: i
         assert at_ms >= due_ms - limits.CLOCK_ERROR_MS, "never before its time, but for the clock error"
 
 
+async def test_r5_a_clock_that_was_compared_by_a_call_that_took_long_is_not_believed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Naive: compare what the store says with our clock before the call. One that is ahead by the wait looks right."""
+    producer, consumer = world.server(), world.server(ahead_ms=20 * SECOND)
+    await create(producer, lanes=1)
+    await put(producer, b"-", in_ms=40 * SECOND)
+    soon_ms = consumer.store.time_ms
+    waits = [20 * SECOND]
+
+    async def late_ms() -> int:
+        world.wait(waits.pop() if waits else 0)
+        return await soon_ms()
+
+    monkeypatch.setattr(consumer.store, "time_ms", late_ms)
+    assert await receive(consumer) == []
+    assert not waits, "the clock was compared"
+    world.wait(SECOND)
+    assert await receive(consumer) == [], "by its clock it is due; it is not for some time"
+    world.wait(20 * SECOND)
+    assert bodies(await receive(consumer)) == [b"-"]
+
+
 # --- unknown outcomes -----------------------------------------------------------------------------------------------
 
 

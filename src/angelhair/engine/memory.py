@@ -311,9 +311,11 @@ class Memory:
         """Compares our wall clock with the store's, now and then (R5)."""
         if self._clock is not None and now.monotonic_ms - self._clock.at_ms < limits.CLOCK_CHECK_MS:
             return
-        difference_ms = abs(await self.store.time_ms() - now.wall_ms)
+        store_ms, after = await self.store.time_ms(), self.clock.now()
+        # It was so late at some time in between: after a long wait a clock that is ahead by as much would look right.
+        difference_ms = max(abs(store_ms - now.wall_ms), abs(store_ms - after.wall_ms))
         good = difference_ms <= limits.CLOCK_ERROR_MS
-        self._clock = _ClockCheck(now.monotonic_ms, good, now.wall_ms - now.monotonic_ms)
+        self._clock = _ClockCheck(now.monotonic_ms, good, after.wall_ms - after.monotonic_ms)
 
     async def glance_at_clock(self) -> None:
         """As `check_clock`, for those who have something else to do: without an answer ours counts as wrong for now."""

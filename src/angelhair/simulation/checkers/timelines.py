@@ -18,16 +18,18 @@ DRIFT = 1_000
 """Monotonic clocks are wrong by less than one part in so many."""
 
 BELIEVED_US = 2 * limits.CLOCK_ERROR_MS * MILLISECOND_US
-"""How far a wall clock may be from the store's that its server believes (R5): so far when it was last compared, and as
-much that it has jumped since."""
+"""How far ahead of the store's a wall clock may be that its server believes (R5): so far when it was last compared, and
+as much that it has jumped since."""
 
 
 def due_times(outcome: TimelineOutcome) -> list[str]:
-    """Nothing is given before it is due, within what the clock of the server that gave it was ever wrong by; and any
-    clock, if a server reckoned the due time. But what is wrong by more than a server may believe excuses nobody."""
+    """Nothing is given before it is due, within what the clock of the server that gave it was ever wrong by, as far as
+    that may be believed; and any clock, if a server reckoned the due time: one that was suspended is behind, and cannot
+    know before it compares again."""
     history = outcome.history
-    early_us = min(history.largest_skew_us, BELIEVED_US) + outcome.node_skew_us
-    due_us = {put.body: put.due_us - (early_us if put.by_delay else 0) for put in history.due_puts()}
+    due_us = {
+        put.body: put.due_us - (history.largest_skew_us if put.by_delay else 0) for put in history.due_puts()
+    }
     return [
         f"{given.id}: {given.body} was given at {given.answered_us} us and is due at {due_us[given.body]} us"
         for given in history.given()
