@@ -13,7 +13,7 @@ LOCK = 10 * SECOND
 
 
 async def test_w9_a_change_that_had_landed_long_ago_is_no_touch_of_now(world: World) -> None:
-    """Naive: refused by a row that shows what we want to write, so it is written. It was, seconds ago: for so long others
+    """Naive: refused by a row that shows what we want to write, so it is written. It was, seconds ago: so long others
     have watched it already."""
     server, other = world.server(), world.server()
     await create(server, lanes=1)
