@@ -59,3 +59,33 @@ def test_a_message_costs_one_blind_write_and_hardly_a_conditional_one(producer_d
             assert stats.visible <= RATE, "the consumer keeps up"
 
     asyncio.run(test())
+
+
+def test_nor_does_it_cost_more_when_it_is_due_in_days(tmp_path: Path) -> None:
+    """The index has a row for each minute of a shard. Naive: remember a few thousand of them. Where due times are
+    spread over more than that, most puts would write theirs again."""
+    minutes = 7 * 24 * 60
+
+    async def test() -> None:
+        clock = StillClock()
+        async with in_memory(clock, tmp_path) as store:
+            server = Server(store, clock)
+            await server.create(QueueSettings(kind=TIMELINE, lanes=1))
+            now_ms = clock.now().wall_ms
+
+            async def put(first: int, count: int) -> None:
+                # Numbers without an order, each minute once before any twice.
+                dues = [now_ms + (120 + number * 7_919 % minutes) * 60_000 for number in range(first, first + count)]
+                outcomes = await server.engine.put(ACCOUNT, QUEUE, [NewMessage(BODY, due_ms=due) for due in dues])
+                assert all(isinstance(outcome, MessageId) for outcome in outcomes)
+
+            for first in range(0, minutes, 500):
+                await put(first, 500)
+            before, count = server.store.counts, 2_000
+            for first in range(minutes, minutes + count, 500):
+                await put(first, 500)
+            cost = Cost.of(server.store.counts - before, count)
+            print(cost)
+            assert cost.rows_written <= WRITES_PER_MESSAGE, cost
+
+    asyncio.run(test())

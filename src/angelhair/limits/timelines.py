@@ -25,8 +25,9 @@ TIMELINE_INDEX_PARTS = 16
 TIMELINE_INDEX_ROWS = 256
 """Rows of the index that one read brings."""
 
-TIMELINE_INDEX_KNOWN = 4_096
-"""Rows of a shard's index that a server remembers to have written: two for each part that messages are put to."""
+TIMELINE_INDEX_KNOWN = 1_024
+"""Groups of rows of a shard's index that a server remembers to have written, a bit for each part: two
+groups for each span that messages are put to, so some four years of minutes."""
 
 TIMELINE_RAISE_MS = 500
 """How long a consumer waits with raising the mark again for few messages; a lone one after a pause does not wait."""

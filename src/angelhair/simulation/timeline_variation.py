@@ -18,7 +18,7 @@ TIMELINE_VARIED: dict[str, tuple[int, ...]] = {
     "TIMELINE_DIRECT_PARTS": (0, 1, 3),
     "TIMELINE_INDEX_PARTS": (1, 2, 16),
     "TIMELINE_INDEX_ROWS": (1, 3, 256),
-    "TIMELINE_INDEX_KNOWN": (1, 4_096),
+    "TIMELINE_INDEX_KNOWN": (1, 1_024),
     "TIMELINE_RAISE_MS": (0, 250),
     "TIMELINE_RAISE_ROWS": (1, 64),
     "TIMELINE_LEAD_MS": (1, 100),

@@ -13,8 +13,8 @@ LOCK = 10 * SECOND
 
 
 async def test_w9_a_change_that_had_landed_long_ago_is_no_touch_of_now(world: World) -> None:
-    """Naive: refused by a row that shows what we want to write, so it is written. It was, seconds ago: for so long
-    others have watched it already."""
+    """Naive: refused by a row that shows what we want to write, so it is written. It was, seconds ago: so long others
+    have watched it already."""
     server, other = world.server(), world.server()
     await create(server, lanes=1)
     await put(server, *(b"%d" % number for number in range(limits.TIMELINE_CHECKPOINT + 2)), in_ms=DELAY)

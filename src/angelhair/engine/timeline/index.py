@@ -20,8 +20,14 @@ FOREVER = 0
 class Needed(NamedTuple):
     """A row of the index that is to be there before a put is confirmed."""
 
-    name: str
+    group: str
+    """Those of it are remembered together, a bit for each: a month of minutes would be many names."""
+    bit: int
     write: Write
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}/{self.bit}"
 
 
 def longest_ms(line: Line) -> int:
@@ -36,27 +42,35 @@ def latest_ms(line: Line) -> int:
 
 def needed(line: Line, lane: int, part: int, until_ms: int | None, now_ms: int) -> list[Needed]:
     """What is not known to be there for messages of this part that live until then."""
-    span = part // limits.TIMELINE_SPAN_PARTS
+    span, place = divmod(part, limits.TIMELINE_SPAN_PARTS)
+    above, below = _ends(until_ms, _span_unit(line)), _ends(until_ms, line.settings.part_ms)
+    # Parts that live equally long after their time are of one group; the lives of a span are some sixteen.
+    first = 0 if until_ms is None else span * limits.TIMELINE_SPAN_PARTS // limits.TIMELINE_SPAN_LIFE_PARTS
+    lives = FOREVER if until_ms is None else below - part
     rows = (
-        _row(line.spans(lane), f"{span:010d}", until_ms, _span_unit(line), now_ms),
-        _row(line.parts(lane, span), f"{part:012d}", until_ms, line.settings.part_ms, now_ms),
+        Needed(f"{span}", above - first, _write(line.spans(lane), f"{span:010d}", above, _span_unit(line), now_ms)),
+        Needed(
+            f"{span}+{lives}", place,
+            _write(line.parts(lane, span), f"{part:012d}", below, line.settings.part_ms, now_ms),
+        ),
     )
-    known = line.view(lane).indexed
-    return [row for row in rows if row.name not in known]
+    view = line.view(lane)
+    return [row for row in rows if not view.knows(row.group, row.bit)]
 
 
 def _span_unit(line: Line) -> int:
     return limits.TIMELINE_SPAN_LIFE_PARTS * line.settings.part_ms
 
 
-def _row(partition: Partition, what: str, until_ms: int | None, unit_ms: int, now_ms: int) -> Needed:
-    bucket = FOREVER if until_ms is None else until_ms // unit_ms + 2
-    key = f"{what}.{bucket:012d}"
-    ends_ms = None if until_ms is None else bucket * unit_ms
-    ttl_seconds = None if ends_ms is None else max(1, -((now_ms - ends_ms) // 1_000))
+def _ends(until_ms: int | None, unit_ms: int) -> int:
+    """In units, when the row goes that leads to what lives until then."""
+    return FOREVER if until_ms is None else until_ms // unit_ms + 2
+
+
+def _write(partition: Partition, what: str, ends: int, unit_ms: int, now_ms: int) -> Write:
     # Clocks differ by seconds at most where they are believed, and a unit is a minute at least.
-    row = Row(key, {"until": ends_ms if ends_ms is not None else FOREVER})
-    return Needed(f"{partition.key}/{key}", Write(partition, [row], ttl_seconds))
+    ttl_seconds = None if ends == FOREVER else max(1, -((now_ms - ends * unit_ms) // 1_000))
+    return Write(partition, [Row(f"{what}.{ends:012d}", {"until": ends * unit_ms})], ttl_seconds)
 
 
 class Found(NamedTuple):

@@ -31,8 +31,8 @@ OWN = "~"
 @dataclass(slots=True)
 class LaneView:
     held: Held | None = None
-    indexed: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    """Rows of the index that are known to be there."""
+    indexed: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    """Rows of the index that are known to be there: by group, a bit for each."""
     watched: tuple[str, int, int] | None = None
     """Holder, fence and beat of a lock that is not ours."""
     watched_since_ms: int = 0
@@ -50,9 +50,12 @@ class LaneView:
     def earliest_due_ms(self) -> int | None:
         return None if self.held is None else self.held.due_ms()
 
-    def remember(self, row: str) -> None:
-        self.indexed[row] = None
-        self.indexed.move_to_end(row)
+    def knows(self, group: str, bit: int) -> bool:
+        return bool(self.indexed.get(group, 0) >> bit & 1)
+
+    def remember(self, group: str, bit: int) -> None:
+        self.indexed[group] = self.indexed.get(group, 0) | 1 << bit
+        self.indexed.move_to_end(group)
         if len(self.indexed) > limits.TIMELINE_INDEX_KNOWN:
             self.indexed.popitem(last=False)
 

@@ -142,21 +142,21 @@ def until(line: Line, part: int) -> int | None:
 
 async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_ms: int) -> None:
     """Index and rows in one call. Each counts for itself: without its row in the index nobody may find a message."""
-    entries: dict[str, index.Needed] = {}
-    wanted: dict[tuple[int, int], list[str]] = {}
+    entries: dict[tuple[int, str], index.Needed] = {}
+    wanted: dict[tuple[int, int], list[tuple[int, str]]] = {}
     writes: list[Write] = []
     for (lane, part), group in by_part.items():
         until_ms = until(line, part)
         rows = index.needed(line, lane, part, until_ms, now_ms)
-        entries.update((row.name, row) for row in rows)
-        wanted[lane, part] = [row.name for row in rows]
+        entries.update(((lane, row.name), row) for row in rows)
+        wanted[lane, part] = [(lane, row.name) for row in rows]
         rows_of_it = [Row(item.key, _values(item)) for item in group]
         writes.append(Write(line.dues(lane, part), rows_of_it, ttl_seconds(until_ms, now_ms)))
     outcomes = await write_through(line.store, [*(row.write for row in entries.values()), *writes])
     failed = {}
     for (name, row), outcome in zip(entries.items(), outcomes, strict=False):
         if outcome is None:
-            line.view(_lane_in(row.write.partition.key)).remember(name)
+            line.view(name[0]).remember(row.group, row.bit)
         else:
             failed[name] = outcome
     for (place, group), outcome in zip(by_part.items(), outcomes[len(entries) :], strict=True):
@@ -169,10 +169,6 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
                 putting.outcome, putting.sent = OutcomeUnknown(str(missing[0])), True
             else:
                 putting.sent = True
-
-
-def _lane_in(partition_key: str) -> int:
-    return int(partition_key.split(".")[1])
 
 
 def _values(putting: Putting) -> Values:

@@ -66,7 +66,7 @@ async def _write_again(line: Line, lane: int, rows: list[Row], now_ms: int, expi
     if entries:
         await must_write(line.store, list({entry.name: entry.write for entry in entries}.values()))
         for entry in entries:
-            line.view(lane).remember(entry.name)
+            line.view(lane).remember(entry.group, entry.bit)
     ttl_seconds = -(-expire_ms // 1_000)
     writes = [Write(line.dues(lane, part), group, ttl_seconds) for part, group in by_part.items()]
     if writes:

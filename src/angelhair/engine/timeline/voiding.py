@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from angelhair.engine.settling import read_surely, write_through
-from angelhair.engine.store import Row, Span, Write
+from angelhair.engine.store import Row, Span, Values, Write
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.lock import row_of
 from angelhair.engine.timeline.parts import time_of
 from angelhair.engine.timeline.put import ttl_seconds, until
 from angelhair.errors import AngelhairError, OutcomeUnknown, StaleReceipt, StoreError
+
+_NOTHING: Values = {"body": b"", "attributes": "", "origin": "", "enqueued_at": 0, "deliveries": 0, "renewed": 0}
+"""Every column that the row may have: what has a TTL is only ever rewritten whole, or the rest would outlive it."""
 
 Place = tuple[int, str]
 """A lane, and the key of a row."""
@@ -66,5 +69,5 @@ async def _seen_too_late(line: Line, places: Sequence[Place]) -> dict[Place, Ang
 def _void(line: Line, place: Place, now_ms: int) -> Write:
     lane, key = place
     part = line.part_of(time_of(key))
-    row = Row(key, {"body": b"", "due": time_of(key), "void": 1})
+    row = Row(key, {**_NOTHING, "due": time_of(key), "void": 1})
     return Write(line.dues(lane, part), [row], ttl_seconds(until(line, part), now_ms))
