@@ -327,55 +327,6 @@ async def test_r6_a_line_made_for_a_queue_that_is_gone_goes_too(world: World) ->
     assert await catalog.load(world.store, *line_of(world.account, queue.incarnation)) is None
 
 
-async def test_r6_a_line_that_was_left_behind_by_a_queue_that_is_gone_is_found(world: World) -> None:
-    """Its maker slept through the deletion and the burial, and died before it looked."""
-    server, other = world.server(), world.server()
-    queue = await server.create("orders")
-    await server.create("alive")
-    await server.put("alive", b"waits", delay_ms=HOUR)
-
-    async def delete() -> None:
-        await other.engine.delete_queue(world.account, "orders")
-        await other.bury()
-
-    async def die() -> None:
-        raise RuntimeError("killed")
-
-    # The line's lanes are made, and then its row in the catalog, which nobody finds before.
-    server.store.next("change", SEQUENCES, delete, after=True)
-    server.store.next("write", DUES, die, after=True)
-    with pytest.raises(RuntimeError, match="killed"):
-        await server.put_outcomes("orders", [NewMessage(b"-", delay_ms=HOUR)])
-    hidden, name = line_of(world.account, queue.incarnation)
-    left = await catalog.load(world.store, hidden, name)
-    assert left is not None
-    there = await line(world, "alive")
-    assert there is not None
-    for _ in range(2):
-        assert await other.engine.bury_orphan(there.account, there.name) is False
-    assert await other.engine.bury_orphan(hidden, name) is True
-    assert await other.engine.bury_orphan(hidden, name) is False
-    await other.bury()
-    assert await catalog.load(world.store, hidden, name) is None
-    dues = [key for key in dict.fromkeys(server.store.touched) if key.table is DUES]
-    mine = [Span(partition) for partition in dues if partition.key.startswith(left.incarnation)]
-    assert mine and not any(part.rows for part in await world.store.read(mine))
-    world.wait(HOUR)
-    assert [item.body for item in await soon(world, other, "alive")] == [b"waits"]
-
-
-async def test_r6_a_line_of_a_queue_that_was_made_again_is_one_that_was_left_behind(world: World) -> None:
-    server = world.server()
-    queue = await server.create("orders")
-    await server.put("orders", b"old", delay_ms=HOUR)
-    await server.engine.delete_queue(world.account, "orders")
-    await server.create("orders")
-    await server.put("orders", b"new", delay_ms=HOUR)
-    assert await server.engine.bury_orphan(*line_of(world.account, queue.incarnation)) is True
-    world.wait(HOUR)
-    assert [item.body for item in await soon(world, server)] == [b"new"]
-
-
 async def test_r7_dead_letters_have_the_first_id_as_their_origin(world: World) -> None:
     server = world.server()
     await server.create("dead")

@@ -152,7 +152,7 @@ DUE = (
         "R7, W6",
         (
             Patch(
-                "kinds.timeline_moves.move_exhausted",
+                "kinds.timeline_moves._move",
                 "messages = [_message(line, held, entry) for held, entry in items]",
                 "messages = [_message(line, held, entry) for held, entry in items]\n"
                 "        for held, entry in items:\n            held.settle(entry, None)",
@@ -166,8 +166,8 @@ DUE = (
         "A message that used up its deliveries is passed, whatever became of its put to the dead letters.",
         "R7, W6",
         (
-            Patch("kinds.timeline_moves.move_exhausted", "if isinstance(outcome, MessageId):", "if True:"),
-            Patch("kinds.timeline_moves.move_exhausted", "outcomes = []", "outcomes = [None] * len(items)"),
+            Patch("kinds.timeline_moves._move", "if isinstance(outcome, MessageId):", "if True:"),
+            Patch("kinds.timeline_moves._move", "outcomes = []", "outcomes = [None] * len(items)"),
         ),
         LOST,
         kind=TIMELINE,

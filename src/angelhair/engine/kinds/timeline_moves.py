@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from angelhair import limits
 from angelhair.engine.bucketed import put as putting
@@ -34,6 +34,16 @@ async def move_exhausted(memory: Memory, line: Line, make: MakeLine) -> None:
             held.exhausted = held.exhausted[room:]
     if not items:
         return
+    try:
+        await _move(memory, line, items, make)
+    finally:
+        # Nobody else has them in hand: what did not go is tried again.
+        for held, entry in items:
+            if not entry.settled:
+                held.exhausted.append(entry)
+
+
+async def _move(memory: Memory, line: Line, items: Sequence[Item], make: MakeLine) -> None:
     target, now_ms = await _dead_letters(memory, line), await line.time_ms()
     # What was acked while we asked says nothing any more.
     items = [(held, entry) for held, entry in items if not entry.settled]
@@ -52,9 +62,6 @@ async def move_exhausted(memory: Memory, line: Line, make: MakeLine) -> None:
                 line.sessions.dead_count += 1
                 if not entry.settled:
                     held.settle(entry, None)
-    for held, entry in items:
-        if not entry.settled:
-            held.exhausted.append(entry)
 
 
 async def _dead_letters(memory: Memory, line: Line) -> Queue | None:

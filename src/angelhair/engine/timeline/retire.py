@@ -9,7 +9,7 @@ from angelhair import limits
 from angelhair.engine import places
 from angelhair.engine.marks import pointer_marks, raise_mark
 from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Store
+from angelhair.engine.store import Applied, Change, Partition, RowChange, Span, Store
 from angelhair.engine.timeline import index, lock
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.parts import after, time_of
@@ -65,7 +65,7 @@ async def is_drained(line: Line, lane: int) -> bool:
     outcome = await change_one(line.store, Change(line.sequence(lane), [row]))
     if isinstance(outcome, StoreError):
         raise outcome
-    if isinstance(outcome, Refused) or not isinstance(outcome, Applied):
+    if not isinstance(outcome, Applied):
         return False
     (shard,) = await line.store.read([Span(line.shard(lane))])
     last = str(lock.row_of(shard)["last"])
