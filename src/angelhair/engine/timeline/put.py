@@ -151,7 +151,9 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
         entries.update(((lane, row.name), row) for row in rows)
         wanted[lane, part] = [(lane, row.name) for row in rows]
         rows_of_it = [Row(item.key, _values(item)) for item in group]
-        writes.append(Write(line.dues(lane, part), rows_of_it, ttl_seconds(until_ms, now_ms)))
+        # Dated by a wrong clock, a row may keep the life that it is given now, whoever renews it: it gets none (R5).
+        lives = ttl_seconds(until_ms, now_ms) if line.trusts_clock(line.clock.now()) else None
+        writes.append(Write(line.dues(lane, part), rows_of_it, lives))
     outcomes = await write_through(line.store, [*(row.write for row in entries.values()), *writes])
     failed = {}
     for (name, row), outcome in zip(entries.items(), outcomes, strict=False):

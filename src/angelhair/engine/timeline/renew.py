@@ -24,7 +24,8 @@ async def renew(line: Line, lane: int) -> bool:
     """One portion of a shard's rows; True when there is more. Raises `QueueGone`."""
     expire_ms = line.settings.expire_after_ms
     view, now = line.view(lane), line.clock.now()
-    if expire_ms is None:
+    if expire_ms is None or not line.trusts_clock(now):
+        # What is dated by a wrong clock may come to nothing, and would tell others that it is done (R5).
         return False
     if view.renewed is None and view.looked_ms is not None:
         if now.monotonic_ms - view.looked_ms < look_every_ms(expire_ms):
