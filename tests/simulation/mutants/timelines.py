@@ -120,7 +120,7 @@ DUE = (
         "timeline rows that are not renewed",
         "What nobody has worked off in time expires.",
         "W1",
-        (Patch("timeline.renew.renew", "if expire_ms is None:", "if True:"),),
+        (Patch("timeline.renew.renew", "if expire_ms is None or not line.trusts_clock(now):", "if True:"),),
         LOST,
         kind=TIMELINE,
     ),
