@@ -25,7 +25,7 @@ def message_of(values: Values) -> NewMessage:
 async def set_aside(line: Line, items: Sequence[tuple[Held, Entry, int, int]]) -> int:
     """Writes messages again, each at this time by the wall clock and with so many deliveries; how many arrived. Those
     that did are settled where they were, and their receipts good for an ack as long as this server remembers."""
-    puttings = [_again(entry, at_ms, deliveries) for _, entry, at_ms, deliveries in items]
+    puttings = [again(entry.key, entry.values, at_ms, deliveries) for _, entry, at_ms, deliveries in items]
     arrived = 0
     for (held, entry, _, _), outcome in zip(items, await put(line, puttings), strict=True):
         if isinstance(outcome, MessageId):
@@ -40,10 +40,11 @@ async def set_aside(line: Line, items: Sequence[tuple[Held, Entry, int, int]]) -
     return arrived
 
 
-def _again(entry: Entry, at_ms: int, deliveries: int) -> Putting:
-    due, enqueued_at = entry.values.get("due"), entry.values.get("enqueued_at")
-    putting = Putting(message_of(entry.values), deliveries=deliveries, floor_ms=at_ms)
-    putting.due_ms = due if isinstance(due, int) else time_of(entry.key)
+def again(key: str, values: Values, at_ms: int, deliveries: int) -> Putting:
+    """A row's message, as it is put once more, above this time."""
+    due, enqueued_at = values.get("due"), values.get("enqueued_at")
+    putting = Putting(message_of(values), deliveries=deliveries, floor_ms=at_ms)
+    putting.due_ms = due if isinstance(due, int) else time_of(key)
     putting.enqueued_at_ms = enqueued_at if isinstance(enqueued_at, int) else None
     return putting
 

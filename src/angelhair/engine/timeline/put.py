@@ -150,7 +150,8 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
         rows = index.needed(line, lane, part, until_ms, now_ms)
         entries.update(((lane, row.name), row) for row in rows)
         wanted[lane, part] = [(lane, row.name) for row in rows]
-        rows_of_it = [Row(item.key, _values(item)) for item in group]
+        # With `renewed`, so that whoever renews it can see whose write counts.
+        rows_of_it = [Row(item.key, {**_values(item), "renewed": now_ms}) for item in group]
         # Dated by a wrong clock, a row may keep the life that it is given now, whoever renews it: it gets none (R5).
         lives = ttl_seconds(until_ms, now_ms) if line.trusts_clock(line.clock.now()) else None
         writes.append(Write(line.dues(lane, part), rows_of_it, lives))

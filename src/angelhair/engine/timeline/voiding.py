@@ -17,7 +17,7 @@ from angelhair.engine.timeline.parts import time_of
 from angelhair.engine.timeline.put import ttl_seconds, until
 from angelhair.errors import AngelhairError, OutcomeUnknown, StaleReceipt, StoreError
 
-_NOTHING: Values = {"body": b"", "attributes": "", "origin": "", "enqueued_at": 0, "deliveries": 0, "renewed": 0}
+NOTHING: Values = {"body": b"", "attributes": "", "origin": "", "enqueued_at": 0, "deliveries": 0, "renewed": 0}
 """Every column that the row may have: what has a TTL is only ever rewritten whole, or the rest would outlive it."""
 
 Place = tuple[int, str]
@@ -69,5 +69,5 @@ async def _seen_too_late(line: Line, places: Sequence[Place]) -> dict[Place, Ang
 def _void(line: Line, place: Place, now_ms: int) -> Write:
     lane, key = place
     part = line.part_of(time_of(key))
-    row = Row(key, {**_NOTHING, "due": time_of(key), "void": 1})
+    row = Row(key, {**NOTHING, "due": time_of(key), "void": 1})
     return Write(line.dues(lane, part), [row], ttl_seconds(until(line, part), now_ms))
