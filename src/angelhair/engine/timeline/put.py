@@ -150,8 +150,7 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
         rows = index.needed(line, lane, part, until_ms, now_ms)
         entries.update(((lane, row.name), row) for row in rows)
         wanted[lane, part] = [(lane, row.name) for row in rows]
-        # With `renewed`, so that whoever renews it can see whose write counts.
-        rows_of_it = [Row(item.key, {**_values(item), "renewed": now_ms}) for item in group]
+        rows_of_it = [Row(item.key, _values(item, now_ms)) for item in group]
         # Dated by a wrong clock, a row may keep the life that it is given now, whoever renews it: it gets none (R5).
         lives = ttl_seconds(until_ms, now_ms) if line.trusts_clock(line.clock.now()) else None
         writes.append(Write(line.dues(lane, part), rows_of_it, lives))
@@ -174,13 +173,15 @@ async def _write(line: Line, by_part: dict[tuple[int, int], list[Putting]], now_
                 putting.sent = True
 
 
-def _values(putting: Putting) -> Values:
-    """Only what is there: on Cassandra every None written would be a tombstone that readers have to step over."""
+def _values(putting: Putting, now_ms: int) -> Values:
+    """Only what is there: on Cassandra every None written would be a tombstone that readers have to step over. With
+    `renewed`, by which whoever renews it later sees whose write counts."""
     message = putting.message
     values: dict[str, Value] = {
         "body": message.body,
         "enqueued_at": putting.enqueued_at_ms,
         "due": putting.due_ms,
+        "renewed": now_ms,
     }
     if message.attributes is not None:
         values["attributes"] = message.attributes
@@ -222,7 +223,7 @@ async def _void_copies(line: Line, puttings: Sequence[Putting]) -> None:
     for putting, (lane, key) in copies:
         part = line.part_of(time_of(key))
         # Whole, and for as long as the row itself.
-        row = Row(key, {**_values(putting), "body": b"", "void": 1})
+        row = Row(key, {**_values(putting, now_ms), "body": b"", "void": 1})
         writes.append(Write(line.dues(lane, part), [row], ttl_seconds(until(line, part), now_ms)))
     with suppress(StoreError):
         await line.store.write(writes)
