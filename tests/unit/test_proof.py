@@ -19,6 +19,12 @@ def test_what_a_part_rests_on_is_there(name: str) -> None:
     assert part.run.__doc__
 
 
+def test_a_place_without_code_is_no_ground_for_a_proof() -> None:
+    for place in ("src/angelhair/nowhere", "src/angelhair/nowhere.py"):
+        with pytest.raises(FileNotFoundError, match="nowhere"):
+            identity([place])
+
+
 def test_every_part_has_a_bar_and_a_line_in_the_page() -> None:
     assert REACHED.keys() == PARTS.keys()
     page = (ROOT / "docs" / "proof" / "README.md").read_text()

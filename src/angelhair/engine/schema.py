@@ -208,8 +208,8 @@ DUES = Table(
              "renewed": int, "void": int},
 )
 """The messages of timelines. Partition: a lane and a part of time. Row: a time UUID, as text. `due`: what the producer
-wanted. `deliveries`: those before it was set aside to this time. `renewed`: when it was written again because nobody
-had worked it off. `void`: it was put again elsewhere before its producer was told of it."""
+wanted. `deliveries`: those before it was set aside to this time. `renewed`: when it was last written, so that who
+writes it again can see which write counts. `void`: nobody is to be given it here: it lies elsewhere, or was acked."""
 
 PARTS = Table("parts", conditional=False, key=str, columns={"until": int})
 """Which time is not empty. Partition: a lane, with a row for each span of parts; or a lane and a span, with a row for
