@@ -30,8 +30,8 @@ from tests.wire.server import RunningServer, running_server
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LOCK = 2.0
 LONG_LOCK = 300.0
-"""For who counts how often each was handled: a short one could lapse on a busy machine. Longer than any patience here, so
-that a shard that is free was given back."""
+"""For who counts how often each was handled: a short one could lapse on a busy machine. Longer than any patience here,
+so that a shard that is free was given back."""
 
 
 def eventually(holds: Callable[[], object]) -> None:
