@@ -13,8 +13,8 @@ RUN python -m venv /opt/angelhair && python -m venv /opt/build
 WORKDIR /source
 # The packages first: they change less often than the source, so this layer is kept.
 COPY requirements/container.txt requirements/build.txt requirements/
-RUN /opt/angelhair/bin/pip install --require-hashes --only-binary :all: -r requirements/container.txt \
- && /opt/build/bin/pip install --require-hashes --only-binary :all: -r requirements/build.txt
+RUN /opt/angelhair/bin/pip install --require-hashes --no-deps --only-binary :all: -r requirements/container.txt \
+ && /opt/build/bin/pip install --require-hashes --no-deps --only-binary :all: -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 # What is not needed to serve does not come along: neither the build tools nor the installer.

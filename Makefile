@@ -17,6 +17,9 @@ BIN   := .venv/bin
 STAGE := @scripts/stage
 IN_MEMORY := scripts/in_memory
 PIP   := --quiet --disable-pip-version-check
+# A lock names all that is needed, so pip has nothing to resolve. Left to resolve, the pip of Python 3.11 took
+# coverage[toml] for another package than the coverage that is pinned, and refused on the day a newer one appeared.
+LOCKED := --require-hashes --no-deps -r
 # A failing test run names the seed, the scenario or the node; its full output would bury that.
 PYTEST := $(BIN)/python -m pytest --quiet
 # The slow ones are named: a suite is kept short by looking at them.
@@ -25,14 +28,16 @@ COVER  := --cov --cov-report=
 ENGINE_COVERAGE_PERCENT := 95
 # Who has no Node can do without its one test; continuous integration cannot.
 NODE_SDK := $(if $(CI)$(shell command -v npm),.node-sdk/.ready)
-# What else the simulator plays; the first three together get as many seeds as bucketed queues do, and timelines as each.
-OTHER_KINDS := fifo fair topics timeline
+# What else the simulator plays; the first three together get as many seeds as bucketed queues do, the others an eighth each.
+OTHER_KINDS := fifo fair topics
+LATER_KINDS := timeline databag
 SHARE := $(shell echo $$(( ($(SEEDS) + 2) / 3 )))
+EIGHTH := $(shell echo $$(( ($(SEEDS) + 7) / 8 )))
 # Only `make lock` uses it, in an environment of its own.
 PIP_TOOLS := pip-tools==7.6.2
 
-QUICK_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/killed tests/attacks \
-               tests/wire tests/aws tests/client tests/cli tests/container
+ENGINE_TESTS := tests/unit tests/contract tests/scenarios tests/promises tests/costs tests/attacks
+DOOR_TESTS   := tests/killed tests/wire tests/aws tests/client tests/cli tests/container
 
 .DEFAULT_GOAL := help
 # The stages of a test run measure and load the machine; they take turns whatever -j says.
@@ -51,7 +56,7 @@ setup: .venv/.ready .old-sdk/.ready $(NODE_SDK) ## everything for development, i
 .venv/.ready: requirements/dev.txt pyproject.toml | need-python
 	@echo "setup: installing the development environment in .venv (a minute or so the first time)"
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install $(PIP) --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install $(PIP) $(LOCKED) requirements/dev.txt
 	@$(BIN)/python -m pip install $(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 	@echo "setup: done; try .venv/bin/angelhair --help"
@@ -59,7 +64,7 @@ setup: .venv/.ready .old-sdk/.ready $(NODE_SDK) ## everything for development, i
 # An SDK of before SQS spoke JSON, in an environment of its own: two of its versions cannot be in one.
 .old-sdk/.ready: requirements/old-sdk.txt | need-python
 	@$(PYTHON) -m venv .old-sdk
-	@.old-sdk/bin/python -m pip install $(PIP) --require-hashes -r requirements/old-sdk.txt
+	@.old-sdk/bin/python -m pip install $(PIP) $(LOCKED) requirements/old-sdk.txt
 	@touch $@
 
 # The SDK for JavaScript, as its lock pins it. The lock names no registry; npm asks the one that it is set to.
@@ -78,7 +83,7 @@ tour: .serve/.ready ## the life of a queue, told and checked step by step
 .serve/.ready: requirements/serve.txt | need-python
 	@echo "serve: installing what serving needs in .serve"
 	@$(PYTHON) -m venv .serve
-	@.serve/bin/python -m pip install $(PIP) --require-hashes -r requirements/serve.txt
+	@.serve/bin/python -m pip install $(PIP) $(LOCKED) requirements/serve.txt
 	@touch $@
 
 need-python:
@@ -105,21 +110,25 @@ check: setup ## ruff, mypy --strict and the import contracts
 	$(STAGE) "import contracts" $(BIN)/lint-imports --no-logo
 
 # What is missing is said before the first minute is spent, not after the tenth.
-test: need-java need-maven $(if $(CI),need-node) check forget-coverage test-quick test-simulation test-spark test-cluster coverage ## everything, coverage included
+test: need-java need-maven $(if $(CI),need-node) check forget-coverage test-quick coverage test-simulation test-spark test-cluster ## everything, coverage included
 	@echo "test: all of it passed"
 
 forget-coverage:
 	@rm -f .coverage .coverage.*
 
+# The engine's own tests cover it; measuring what the others do to it as well would only make them slower.
 test-quick: setup ## all that needs no Java: unit, contract, scenarios, promises, costs, killed, attacks, wire, aws, client, cli, container
-	$(STAGE) "tests without a cluster" env COVERAGE_FILE=.coverage.quick $(IN_MEMORY) $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) $(QUICK_TESTS)
+	$(STAGE) "tests of the engine" env COVERAGE_FILE=.coverage.engine $(IN_MEMORY) $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) $(ENGINE_TESTS)
+	$(STAGE) "tests of the doors" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) $(DOOR_TESTS)
 
 # Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
-test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds of bucketed queues, and SEEDS of all else
+test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds of bucketed queues, and more of all else
 	$(STAGE) "simulator and mutants" $(PYTEST) -n $(WORKERS) tests/simulation
 	$(STAGE) "simulation, $(SEEDS) seeds" $(BIN)/angelhair simulate --seeds $(SEEDS)
 	@set -e; for kind in $(OTHER_KINDS); do \
 	  scripts/stage "simulation, $(SHARE) seeds, $$kind" $(BIN)/angelhair simulate --seeds $(SHARE) --kind $$kind; done
+	@set -e; for kind in $(LATER_KINDS); do \
+	  scripts/stage "simulation, $(EIGHTH) seeds, $$kind" $(BIN)/angelhair simulate --seeds $(EIGHTH) --kind $$kind; done
 
 # A session for each worker serves whole files: most of the time goes to starting processes, so two are faster than one.
 # In the order of their names: those with one long test, which would come last by their number of tests, come early.
@@ -129,11 +138,11 @@ test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the s
 # Each worker has a cluster of its own, and takes whole files, in the order of their names: the one that kills nodes and
 # waits for them comes early, with a further cluster.
 test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
-	$(STAGE) "tests on Cassandra" env COVERAGE_FILE=.coverage.cluster $(IN_MEMORY) $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) \
+	$(STAGE) "tests on Cassandra" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
-coverage: setup ## joins what the stages just measured; branch coverage of the engine must hold
-	$(STAGE) "coverage: joining the stages" $(BIN)/coverage combine --quiet
+coverage: setup ## what the engine's tests have just measured; branch coverage of the engine must hold
+	$(STAGE) "coverage: joining the processes" $(BIN)/coverage combine --quiet
 	$(STAGE) "coverage: engine, at least $(ENGINE_COVERAGE_PERCENT) %" $(BIN)/coverage report \
 	  --include='src/angelhair/engine/*' --fail-under=$(ENGINE_COVERAGE_PERCENT)
 	@mkdir -p .cache && $(BIN)/coverage json --quiet -o .cache/coverage.json

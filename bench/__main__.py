@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import here
+from bench.databag_tuning import databags_section
 from bench.engine import cassandra_engine_section, sqlite_engine_section
 from bench.over_cassandra import cassandra_section
 from bench.over_http import embedded_section
@@ -31,6 +32,7 @@ PARTS: Mapping[str, Callable[[bool], Section]] = {
     "sqs": sqs_section,
     "servers": servers_section,
     "sustained": sustained_section,
+    "databags": databags_section,
     "spark": spark_section,
     "spark-cassandra": spark_cassandra_section,
 }
@@ -71,9 +73,9 @@ def report(sections: Mapping[str, Section], began: Began, stem: str) -> str:
         + ")",
         *([f"- Not run: {', '.join(missing)}"] if missing else []),
         "",
-        *table(BAR_HEADINGS, (bar.row for section in sections.values() for bar in section.bars)),
-        "",
     ]
+    if bars := [bar.row for section in sections.values() for bar in section.bars]:
+        lines += [*table(BAR_HEADINGS, bars), ""]
     for section in sections.values():
         for line in section.text():
             for name in section.charts:

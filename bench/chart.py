@@ -1,9 +1,11 @@
-"""Small charts as SVG: curves over time, one panel each, from zero up; or bars beside each other. No library needed to
-draw or to look at them."""
+"""Small charts as SVG: curves over time, one panel each, from zero up; curves over settings that were tried; or bars
+beside each other. No library needed to draw or to look at them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 WIDTH = 720
@@ -79,3 +81,73 @@ def bars(title: str, groups: Mapping[str, Mapping[str, float]]) -> str:
             top += BAR_HEIGHT
         top += GAP - 20
     return "\n".join([*parts, "</svg>", ""])
+
+
+DOT = 3.5
+SERIES = ("#1f6feb", "#d1570b", "#2d8a4e", "#8250df")
+"""Colours that differ in brightness, too."""
+
+LEGEND_LINE = 18
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Curves that share a scale, by name; each has a figure for every step."""
+
+    name: str
+    curves: Mapping[str, Sequence[float]]
+
+
+def steps(title: str, places: Sequence[str], across: str, panels: Sequence[Panel]) -> str:
+    """Curves over settings that were tried one by one: evenly spaced, whatever lies between them. `across`: what was
+    set."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    top = TOP + LEGEND_LINE
+    height = top + len(panels) * (PANEL_HEIGHT + GAP) + GAP // 2
+    parts = _frame(title, height)
+    for index, name in enumerate(names):
+        x = LEFT + index * (WIDTH - LEFT - RIGHT) / max(len(names), 4)
+        parts += [
+            f'<path d="M{x:.1f},{TOP - 4} h22" stroke="{SERIES[index % len(SERIES)]}" stroke-width="2"/>',
+            f'<text x="{x + 28:.1f}" y="{TOP}">{escape(name)}</text>',
+        ]
+    for index, panel in enumerate(panels):
+        parts += _steps_panel(panel, places, names, top + GAP / 2 + index * (PANEL_HEIGHT + GAP))
+    parts.append(
+        f'<text x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{height - 8}" text-anchor="middle">{escape(across)}</text>'
+    )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _steps_panel(panel: Panel, places: Sequence[str], names: Sequence[str], top: float) -> list[str]:
+    highest = _round_top(max((figure for curve in panel.curves.values() for figure in curve), default=0.0))
+    bottom, middle, right = top + PANEL_HEIGHT, top + PANEL_HEIGHT / 2, WIDTH - RIGHT
+    gap = (right - LEFT) / len(places)
+    xs = [LEFT + gap * (index + 0.5) for index in range(len(places))]
+    parts = [
+        f'<text x="{LEFT}" y="{top - 6:.1f}">{escape(panel.name)}</text>',
+        f'<path d="M{LEFT},{top:.1f} V{bottom:.1f} H{right}" fill="none" stroke="#888"/>',
+        f'<path d="M{LEFT},{top:.1f} H{right} M{LEFT},{middle:.1f} H{right}" fill="none" stroke="#ddd"/>',
+        f'<text x="{LEFT - 6}" y="{top + 4:.1f}" text-anchor="end">{highest:,g}</text>',
+        f'<text x="{LEFT - 6}" y="{middle + 4:.1f}" text-anchor="end">{highest / 2:,g}</text>',
+        f'<text x="{LEFT - 6}" y="{bottom + 4:.1f}" text-anchor="end">0</text>',
+        *(
+            f'<text x="{x:.1f}" y="{bottom + 16:.1f}" text-anchor="middle">{escape(place)}</text>'
+            for x, place in zip(xs, places, strict=True)
+        ),
+    ]
+    for name, curve in panel.curves.items():
+        colour = SERIES[names.index(name) % len(SERIES)]
+        points = [(x, bottom - figure / highest * PANEL_HEIGHT) for x, figure in zip(xs, curve, strict=True)]
+        parts.append(
+            f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in points)}" fill="none" stroke="{colour}" '
+            'stroke-width="2"/>'
+        )
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{DOT}" fill="{colour}"/>' for x, y in points]
+    return parts
+
+
+def _round_top(figure: float) -> float:
+    """The next of 1, 2, 5, 10, 20 … above it."""
+    unit = 10.0 ** math.floor(math.log10(figure)) if figure > 0 else 1.0
+    return next(unit * step for step in (1, 2, 5, 10) if unit * step >= figure)

@@ -19,6 +19,7 @@ from bench.here import ROOT
 from bench.keeping import Kept, Portion, Progress
 from bench.processes import embedded
 from tests.aws.celery_app.running import mark_and_kill
+from tests.costs import passing_bags
 from tests.costs.clocks import StillClock
 from tests.costs.passing import EARLY, WINDOW, differences, in_memory, in_sqlite, pass_through
 from tests.killed.lives import live_and_die
@@ -67,7 +68,11 @@ class Amounts:
     """Tasks."""
     timelines: int = 100_000
     """Messages, due over a minute."""
+    databags: int = 200_000
+    """Messages, each time."""
     flat: int = 1_000_000
+    databag_flat: int = 1_000_000
+    """Messages that pass; half as many wait then."""
     spark_kills: int = 24
     """In all; every stage has the same share."""
     spark_scale: int = 10_000_000
@@ -242,6 +247,24 @@ def timelines(kept: Kept, amounts: Amounts, progress: Progress) -> None:
             kept.failures += report.complaints
 
 
+def databags(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """A databag on Cassandra, three servers, eight consumers; the second time one is killed -9 and one added."""
+    from bench import databags as playing
+
+    if kept.figures.get("messages delivered, each time at least", 0) >= amounts.databags:
+        return
+    progress(f"{amounts.databags} messages, twice")
+    with Portion(kept):
+        kept.figures["messages asked for"] = amounts.databags
+        try:
+            reports = playing.play(amounts.databags, progress)
+        except AssertionError as error:
+            kept.failures.append(str(error))
+        else:
+            kept.figures.update(playing.figures(*reports))
+            kept.failures += [complaint for report in reports for complaint in report.complaints]
+
+
 def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
     """Very many messages through one queue; the late ones must cost what the early ones did."""
     for name, opening in (("memory", in_memory), ("SQLite", in_sqlite)):
@@ -264,6 +287,28 @@ def flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
 
         with Portion(kept):
             asyncio.run(let_pass())
+
+
+def databag_flat(kept: Kept, amounts: Amounts, progress: Progress) -> None:
+    """Very many messages through one databag; late ones must cost what early ones did, and so while very many wait."""
+    if kept.figures.get("messages passed", 0) >= amounts.databag_flat:
+        return
+    waiting = amounts.databag_flat // 2
+
+    async def let_pass() -> passing_bags.Costs:
+        clock = StillClock()
+        async with in_memory(clock, Path()) as store:
+            return await passing_bags.pass_through(
+                store, clock, amounts.databag_flat, waiting, lambda passed: progress(f"{passed} messages")
+            )
+
+    with Portion(kept):
+        costs = asyncio.run(let_pass())
+        kept.figures["messages passed"] = amounts.databag_flat
+        kept.figures["messages waiting"] = waiting
+        for when, cost in zip(("early", "late", "while so many wait"), costs, strict=True):
+            kept.figures[f"a message {when}"] = str(cost)
+        kept.failures += costs.complaints()
 
 
 def spark_kills(kept: Kept, amounts: Amounts, progress: Progress) -> None:
@@ -334,7 +379,9 @@ PARTS = {
     "cluster-kills": Part(cluster_kills, (*SERVED, "cluster", "tests/killed", "tests/cluster")),
     "celery": Part(celery, (*SERVED, "tests/aws/celery_app")),
     "timelines": Part(timelines, (*SERVED, "src/angelhair/client", "cluster", "tests/killed")),
+    "databags": Part(databags, (*SERVED, "src/angelhair/client", "cluster", "tests/cluster")),
     "flat": Part(flat, (*SERVED, "tests/costs")),
+    "databag-flat": Part(databag_flat, (*ENGINE, "tests/costs")),
     "signatures": Part(signatures, ("src/angelhair/server/auth", "src/angelhair/limits", "tests/wire/signing")),
     "spark-kills": Part(spark_kills, ("src", "cluster")),
     "spark-scale": Part(spark_scale, ("src",)),

@@ -142,7 +142,10 @@ def embedded(folder: str) -> Iterator[Running]:
 
 
 @contextmanager
-def on_cassandra(contact_points: Sequence[str], keyspace: str, count: int = 1) -> Iterator[list[Running]]:
-    """So many servers that share one keyspace."""
-    with processes([*SERVE, "--contact-points", ",".join(contact_points), "--keyspace", keyspace], count) as running:
+def on_cassandra(
+    contact_points: Sequence[str], keyspace: str, count: int = 1, more: Sequence[str] = ()
+) -> Iterator[list[Running]]:
+    """So many servers that share one keyspace. `more`: flags."""
+    where = ("--contact-points", ",".join(contact_points), "--keyspace", keyspace)
+    with processes([*SERVE, *where, *more], count) as running:
         yield running

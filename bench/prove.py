@@ -16,6 +16,7 @@ from bench.parts import PARTS, Amounts
 from bench.report import verdict, write_report
 from tests.costs.clients import CLIENTS
 from tests.costs.passing import EARLY, WINDOW
+from tests.costs.passing_bags import window
 
 BARS = Amounts()
 
@@ -47,7 +48,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--cluster-kills", type=int, default=BARS.cluster_kills, metavar="N", help="at each level")
     parser.add_argument("--celery", type=int, default=BARS.celery, metavar="N", help="tasks")
     parser.add_argument("--timelines", type=int, default=BARS.timelines, metavar="N", help="messages of a timeline")
+    parser.add_argument("--databags", type=int, default=BARS.databags, metavar="N", help="messages of a databag")
     parser.add_argument("--flat", type=int, default=BARS.flat, metavar="N", help="messages that pass first")
+    parser.add_argument("--databag-flat", type=int, default=BARS.databag_flat, metavar="N", help="of a databag")
     parser.add_argument("--mutations", type=int, default=BARS.mutations, metavar="N", help="of signed requests")
     parser.add_argument("--spark-kills", type=int, default=BARS.spark_kills, metavar="N", help="of drivers and tasks")
     parser.add_argument("--spark-scale", type=int, default=BARS.spark_scale, metavar="N", help="messages at most")
@@ -56,6 +59,8 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.flat < EARLY + WINDOW + CLIENTS:
         parser.error(f"--flat must leave room for the early window: at least {EARLY + WINDOW + CLIENTS}")
+    if options.databag_flat < 2 * window():
+        parser.error(f"--databag-flat must leave room for the early window: at least {2 * window()}")
     return options
 
 

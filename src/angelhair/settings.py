@@ -37,6 +37,8 @@ class Settings:
     tls_key: str | None = None
     stop_grace_seconds: float = 10.0
     """How long requests under way may take when the server stops."""
+    databag_sync_seconds: float = 30.0
+    """How often settings and partitions of databags are taken over from the store."""
     public_url: str | None = None
     """What links in messages of topics begin with; None takes the name by which a publisher called the server."""
     allow_private_endpoints: bool = False

@@ -166,7 +166,7 @@ def test_what_sqs_does_not_know_is_said_when_it_was_asked_for(make: Make) -> Non
 
 @pytest.mark.parametrize(("attributes", "code", "words"), [
     ({"Angelhair.Kind": "fifo"}, "InvalidAttributeValue", "name ends with .fifo"),
-    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo or timeline."),
+    ({"Angelhair.Kind": "timetable"}, "InvalidAttributeValue", "Must be bucketed or fifo or timeline or databag."),
     ({"Angelhair.Priorities": "11"}, "InvalidAttributeValue", "Must be between 1 and 10."),
     ({"Angelhair.Lanes": "65"}, "InvalidAttributeValue", "Must be between 1 and 64."),
     ({"Angelhair.Fair": "perhaps"}, "InvalidAttributeValue", "Must be true or false."),

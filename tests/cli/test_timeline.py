@@ -79,6 +79,43 @@ def test_create_makes_shards_and_a_queue_for_dead_letters(angelhair: Angelhair, 
     assert "exists with another value of" in said.err and "shards" in said.err
 
 
+def test_create_that_is_refused_has_made_nothing(angelhair: Angelhair, client: Client, name: str) -> None:
+    """Naive: the queue for dead letters is made first, under the timeline's own name for instance."""
+    said = angelhair("timeline", "create", name, "--dead-letter-queue", name, expect=2)
+    assert "cannot be the timeline itself" in said.err
+    assert list(client.queues(name)) == []
+    client.create_queue(name)
+    angelhair("timeline", "create", name, expect=1)
+    assert list(client.queues(name)) == [name], "and no queue for dead letters"
+
+
+def test_create_refuses_a_fifo_queue_for_dead_letters_before_it_makes_anything(
+    angelhair: Angelhair, client: Client, name: str
+) -> None:
+    """Naive: both queues are made, and then comes a warning that nothing is moved there."""
+    said = angelhair("timeline", "create", name, "--dead-letter-queue", f"{name}-dead.fifo", expect=2)
+    assert "--dead-letter-queue: nothing is moved from a timeline to a fifo queue" in said.err
+    assert list(client.queues(name)) == []
+
+
+def test_dead_letters_in_a_timeline_are_warned_of_and_not_redriven(
+    angelhair: Angelhair, client: Client, name: str
+) -> None:
+    """Naive: as none of them is due yet there is nothing to move, which looks as if all had gone well."""
+    client.create_queue(f"{name}-dead", kind="timeline")
+    said = angelhair("timeline", "create", name)
+    assert "warning" in said.err and "no redrive moves messages from there" in said.err
+    angelhair("timeline", "put", f"{name}-dead", "a letter")
+    said = angelhair("dead", "redrive", name, expect=1)
+    assert "moves no messages: receive them, put them where they belong, and ack them" in said.err
+    assert not said.out
+
+
+def test_create_with_dead_letters_has_nothing_to_warn_of(angelhair: Angelhair, client: Client, name: str) -> None:
+    said = angelhair("timeline", "create", name)
+    assert "warning" not in said.err and not client.queue(name).warnings
+
+
 def test_create_again_and_without_dead_letters(angelhair: Angelhair, client: Client, name: str) -> None:
     for _ in range(2):
         shown = angelhair("timeline", "create", name, "--dead-letter-queue", "none", "--json").json
@@ -112,6 +149,21 @@ def test_put_work_and_shards(angelhair: Angelhair, server: RunningServer, name: 
     assert all(shard["last"] is not None for shard in shown)
 
 
+def test_peek_says_when_each_message_is_due(angelhair: Angelhair, client: Client, name: str) -> None:
+    """Naive: what is due in 2030 looks as if it could be received now."""
+    angelhair("timeline", "create", name, "--shards", "1")
+    for body, due in (("later", "2031-01-01T00:00:00Z"), ("sooner", "2030-01-01T00:00:00Z")):
+        angelhair("timeline", "put", name, body, "--due", due)
+    rows = angelhair("peek", name).rows
+    assert [(row[3], row[5]) for row in rows] == [
+        ("2030-01-01T00:00:00.000Z", "sooner"), ("2031-01-01T00:00:00.000Z", "later"),
+    ]
+    assert "DUE" in angelhair.on_terminal("peek", name).out
+    client.create_queue(f"{name}-plain")
+    client.put(f"{name}-plain", "x")
+    assert [len(row) for row in angelhair("peek", f"{name}-plain").rows] == [5], "as ever"
+
+
 def test_what_fails_is_said_and_ends_among_the_dead_letters(
     angelhair: Angelhair, client: Client, server: RunningServer, name: str, shop: Path
 ) -> None:
@@ -123,7 +175,7 @@ def test_what_fails_is_said_and_ends_among_the_dead_letters(
         process.send_signal(signal.SIGINT)
         said, complaints = process.communicate(timeout=PATIENCE_SECONDS)
     assert (process.returncode, kept(shop)) == (0, ["good"])
-    assert b'"processed": 1' in said and b'"failed": 1' in said
+    assert b'"processed": 1' in said and b'"failed": 1' in said and b'"retried": 0' in said
     assert b"I cannot" in complaints
 
 

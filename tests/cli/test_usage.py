@@ -202,8 +202,11 @@ def test_due_times() -> None:
     wanted = datetime(2026, 11, 15, 13, tzinfo=UTC)
     assert due("2026-11-15T13:00:00Z") == due("2026-11-15T14:00+01:00") == due("1794747600") == wanted
     assert due("2026-11-15 13:00").utcoffset() == datetime(2026, 11, 15, 13).astimezone().utcoffset()
-    for text in ("tomorrow", "", "99999999999999", "2026-13-01"):
+    for text in ("tomorrow", "", "1.2.3", "2026-13-01"):
         with pytest.raises(argparse.ArgumentTypeError, match="is not a time"):
+            due(text)
+    for text in ("99999999999999", "4102444801", "9" * 400, "0001-01-01T00:00:00+14:00"):
+        with pytest.raises(argparse.ArgumentTypeError, match="does not lie between 1970 and 2100"):
             due(text)
 
 

@@ -180,6 +180,40 @@ def test_dead_letters_are_sent_back_and_handled(client: Client, bells: Timeline)
         client.redrive(bells.name, f"{bells.name}-dead")
 
 
+@pytest.mark.parametrize("bells", [LONG_LOCK], indirect=True)
+def test_a_worker_that_is_restarted_after_each_failure_has_its_message_set_aside_all_the_same(
+    client: Client, bells: Timeline
+) -> None:
+    """Naive: every goodbye forgets how often the message was tried, and `max_deliveries` is never reached."""
+    tries: list[int] = []
+
+    def handle(message: Message) -> None:
+        tries.append(message.deliveries)
+        worker.stop()
+        raise ValueError("I cannot")
+
+    bells.put("poison", due=LONG_AGO)
+    for _ in range(2):
+        worker = bells.worker(handle, on_error=lambda message, error: 0.1)
+        worker.run()
+    assert tries == [1, 2]
+    with running(bells.worker(handle)):
+        eventually(lambda: [dead.text for dead in client.dead_letters(bells.name)] == ["poison"])
+    assert tries == [1, 2]
+
+
+def test_what_came_at_a_later_try_is_counted(bells: Timeline) -> None:
+    def handle(message: Message) -> None:
+        if message.deliveries == 1 and message.text == "0":
+            raise ValueError("not yet")
+
+    put(bells, 3)
+    worker = bells.worker(handle, on_error=lambda message, error: 0.1)
+    with running(worker):
+        eventually(lambda: worker.figures.processed == 3)
+    assert (worker.figures.retried, worker.figures.failed) == (1, 1)
+
+
 @pytest.mark.parametrize("colour", ["a function", "a coroutine function"])
 def test_a_handler_that_wants_to_exit_has_failed_and_its_worker_goes_on(
     client: Client, bells: Timeline, colour: str

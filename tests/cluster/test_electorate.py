@@ -183,7 +183,7 @@ def test_a_keyspace_from_before_servers_knew_each_other(cassandra_cluster: Cassa
     asyncio.run(create_keyspace(settings))
     older = [table for table in TABLES if table is not MEMBERS]
     asyncio.run(with_session(settings, lambda session, _: bring_forward(session, settings.keyspace, older, 6)))
-    assert "has schema version 6, this program needs 7; run `angelhair bootstrap`" in refused(settings)
+    assert f"has schema version 6, this program needs {SCHEMA_VERSION}; run `angelhair bootstrap`" in refused(settings)
     asyncio.run(bootstrap(settings))
 
     async def announce() -> list[str]:
@@ -196,7 +196,7 @@ def test_a_keyspace_from_before_servers_knew_each_other(cassandra_cluster: Cassa
             await store.close()
 
     assert asyncio.run(announce()) == ["me"]
-    with pytest.raises(StoreRefused, match="has schema version 7, newer than this program's 6"):
+    with pytest.raises(StoreRefused, match=f"has schema version {SCHEMA_VERSION}, newer than this program's 6"):
         asyncio.run(with_session(settings, lambda session, _: check_version(session, settings.keyspace, 6)))
 
 

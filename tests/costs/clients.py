@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine
+from random import Random
 from typing import Any, NamedTuple, TypeVar
 
 from angelhair.batching.batching import Batching
 from angelhair.clock import Clock, SystemClock
 from angelhair.engine.engine import Engine
+from angelhair.engine.identities import Identities
 from angelhair.engine.store import Store
 from angelhair.errors import StoreError
 from angelhair.identities import RandomIdentities
@@ -29,12 +31,25 @@ BODY = b"x" * 200
 T = TypeVar("T")
 
 
+class SeededIdentities:
+    """The same ones in every run: in which partition a message lies is drawn from them."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = Random(seed)
+
+    def fresh(self) -> str:
+        return self._random.randbytes(16).hex()
+
+    def secret(self) -> bytes:
+        return self._random.randbytes(16)
+
+
 class Server:
     """One server on a store that counts. To be made inside a running loop."""
 
-    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None, identities: Identities | None = None) -> None:
         self.store = CountingStore(store)
-        self.engine = Engine(self.store, RandomIdentities(), clock or SystemClock())
+        self.engine = Engine(self.store, identities or RandomIdentities(), clock or SystemClock())
         self.batching = Batching(self.engine, AsyncioRuntime())
         self.workers = Workers(self.engine, ACCOUNT)
 

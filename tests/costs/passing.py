@@ -23,8 +23,10 @@ MESSAGE_MS = 6
 """Between two messages. Early enough in the run everything that happens by time alone happens too: buckets are
 dropped, the wake index is kept and dropped, leases are renewed."""
 
-WINDOW = 20_000
-"""Messages over which a cost is taken: two minutes, whole rounds of everything that the background does."""
+WINDOW = 80_000
+"""Messages over which a cost is taken: eight minutes, whole rounds of everything that the background does. Buckets are
+dropped a few at a time, so a window has one more or one less of them as it falls: of twenty that would be the twentieth
+which is tolerated, of eighty it is not."""
 
 EARLY = 10_000
 """As the bar has it."""

@@ -297,3 +297,41 @@ async def test_a_put_that_loses_every_race_is_unknown(world: World) -> None:
     producer.store.next("write", DUES, passing(), times=limits.PUT_ROUNDS)
     (outcome,) = await producer.put_outcomes(NAME, [NewMessage(b"-")])
     assert isinstance(outcome, OutcomeUnknown)
+
+
+@pytest.mark.parametrize("by", ["this server", "another one"])
+async def test_what_is_due_already_is_put_once_where_a_shard_is_being_read(world: World, by: str) -> None:
+    """Naive: at now, where the reader's mark is a moment later. Then it lies there twice, and is given twice."""
+    server = world.server()
+    reader = server if by == "this server" else world.server()
+    await create(server, lanes=1, producer_delay_ms=0)
+    await put(server, b"before")
+    world.wait(SECOND)
+    assert await take(reader) == [b"before"]
+    if reader is not server:
+        await put(server, b"known now")
+    world.wait(2 * limits.TIMELINE_RAISE_MS)
+    found: list[bytes] = []
+
+    async def read() -> None:
+        world.wait(5)
+        found.extend(await take(reader))
+
+    server.store.next("read", SHARDS, read)
+    (identity,) = await put(server, b"-", in_ms=-SECOND)
+    for _ in range(10):
+        world.wait(SECOND)
+        found += await take(reader)
+    assert [body for body in found if body == b"-"] == [b"-"]
+    assert identity.number >> 80 == START_MS + SECOND + 2 * limits.TIMELINE_RAISE_MS + limits.TIMELINE_LEAD_MS
+
+
+async def test_what_is_due_already_waits_for_nobody_where_no_shard_is_being_read(world: World) -> None:
+    server = world.server()
+    await create(server, lanes=1, producer_delay_ms=0)
+    await put(server, b"before")
+    world.wait(SECOND)
+    assert await take(server) == [b"before"]
+    world.wait(MINUTE)
+    (identity,) = await put(server, b"-")
+    assert identity.number >> 80 == world.dial.wall_ms

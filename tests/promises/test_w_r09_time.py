@@ -15,7 +15,7 @@ from angelhair.model import TIMELINE, Ask, NewMessage, WantedChange
 from angelhair.stores.counting import CountingStore
 from tests.faults import UNAVAILABLE
 from tests.promises.timelines import DELAY, NAME, ack, bodies, create, pass_time, put, receive, shard, take, touch
-from tests.queues import DAY, HOUR, MINUTE, SECOND, START_MS, YEAR, World
+from tests.queues import DAY, HOUR, MINUTE, SECOND, START_MS, YEAR, Server, World
 
 LOCK = 10 * SECOND
 
@@ -330,7 +330,56 @@ async def test_stats_and_peek_tell_what_is_due_and_what_is_not(world: World) -> 
     assert [seen.body for seen in peeked][2:] == [b"tomorrow"]
     seen = await server.engine.shards(world.account, NAME)
     assert [one.lane for one in seen] == [0, 1, 2, 3, 4, 5] and {one.state for one in seen} == {"open"}
-    assert {one.oldest_due_ms for one in seen} == {None, START_MS + DELAY}
+    assert {one.waiting_since_ms for one in seen} == {None, START_MS + DELAY}
+
+
+async def test_who_does_not_hold_a_shard_does_not_say_that_its_counts_are_exact(world: World) -> None:
+    """Naive: what another server has been acked, or has given, is counted as visible, and that is called exact."""
+    first, second = world.server(), world.server()
+    await create(first, lanes=1)
+    await put(first, b"acked", b"flying", in_ms=DELAY)
+    await put(first, b"tomorrow", in_ms=DAY)
+
+    async def counted(server: Server) -> tuple[int, int, int, bool]:
+        stats = await server.engine.stats(world.account, NAME)
+        return stats.visible, stats.in_flight, stats.delayed, stats.exact
+
+    world.wait(DELAY)
+    assert await counted(first) == await counted(second) == (2, 0, 1, True), "nobody holds it"
+    found = await receive(first, 2, consumer="ann")
+    assert await ack(first, found[0]) == [None]
+    assert await counted(first) == (0, 1, 1, True)
+    assert await counted(second) == (2, 0, 1, False)
+    assert await ack(first, found[1]) == [None]
+    await pass_time(first, LOCK)
+    assert (await touch(first, "ann")).lanes
+    assert await counted(first) == await counted(second) == (0, 0, 1, True), "what is not due nobody can have"
+    await first.engine.leave_consumer(world.account, NAME, "ann")
+    await put(first, b"again", in_ms=DELAY)
+    world.wait(DELAY)
+    assert await counted(second) == (1, 0, 1, True), "it was given back"
+
+
+async def test_what_was_due_long_ago_has_waited_since_it_could_first_be_delivered(world: World) -> None:
+    """Naive: now less the due time. A message put a moment ago for 2020 would be years late, and ring every bell. Also
+    naive: since its put. For all of the producer delay nothing would wait, then it would be a minute late at once."""
+    server = world.server()
+    await create(server, lanes=1)
+    await put(server, b"long ago", in_ms=-3 * YEAR)
+    world.wait(DELAY + MINUTE)
+    (seen,) = await server.engine.shards(world.account, NAME)
+    assert seen.waiting_since_ms == START_MS + DELAY
+    assert (await server.engine.stats(world.account, NAME)).oldest_age_ms == MINUTE
+    await server.engine.change_queue(world.account, NAME, {"producer_delay_ms": DAY})
+    (seen,) = await server.engine.shards(world.account, NAME)
+    assert seen.waiting_since_ms == START_MS + DELAY, "what holds for messages of tomorrow says nothing of this one"
+    await server.engine.change_queue(world.account, NAME, {"producer_delay_ms": DELAY})
+    await put(server, b"in time", in_ms=DELAY)
+    world.wait(DELAY + SECOND)
+    assert await take(server, 1) == [b"long ago"]
+    await pass_time(server, LOCK)
+    (seen,) = await server.engine.shards(world.account, NAME)
+    assert seen.waiting_since_ms == START_MS + 2 * DELAY + MINUTE
 
 
 async def test_store_errors_reach_who_asks_and_stop_nothing_else(world: World) -> None:

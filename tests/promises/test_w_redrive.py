@@ -153,3 +153,23 @@ async def test_from_a_timeline_nothing_is_moved_and_what_to_do_is_said(world: Wo
     for destination in (None, NAME):
         with pytest.raises(InvalidRequest, match="receive them, put them where they belong, and ack them"):
             await redrive(server, destination)
+
+
+async def test_dead_letters_of_a_timeline_are_counted_until_they_are_settled(world: World) -> None:
+    server, other = world.server(), world.server()
+    await create(server, lanes=1)
+    assert (await server.engine.stats(world.account, NAME)).dead == 0, "it has no dead-letter queue"
+    await server.engine.delete_queue(world.account, NAME)
+    await bury(server, b"a", b"b")
+    for each in (server, other):
+        assert (await each.engine.stats(world.account, NAME)).dead == 2
+    (letter,) = await server.receive(DEAD, 1)
+    assert (await server.engine.stats(world.account, NAME)).dead == 2, "somebody looks at one"
+    assert await server.engine.ack(world.account, DEAD, [letter.receipt]) == [None]
+    assert (await server.engine.stats(world.account, NAME)).dead == 1
+    assert await redrive(server) == 1
+    assert (await server.engine.stats(world.account, NAME)).dead == 0
+    await server.engine.delete_queue(world.account, DEAD)
+    for each in (server, other):
+        found = await each.engine.stats(world.account, NAME)
+        assert (found.dead, found.delayed) == (0, 1)

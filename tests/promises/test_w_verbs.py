@@ -234,3 +234,42 @@ async def test_lists_of_many_go_in_one_write_and_one_read(world: World) -> None:
     outcomes = await server.put_outcomes(NAME, many)
     assert all(isinstance(outcome, DueId) for outcome in outcomes)
     assert calls == ["write", "read"]
+
+
+async def test_a_timeline_of_before_keeps_settings_that_it_has_no_use_for_and_can_be_changed(world: World) -> None:
+    """A queue that was made when nobody refused them."""
+    before = QueueSettings.from_text('{"kind": "timeline", "bucket_size": 7, "retention_ms": null, "lock_ms": 2000}')
+    changed = before.changed({"lock_ms": 5_000, "bucket_size": 7, "retention_ms": None})
+    assert (changed.lock_ms, changed.bucket_size, changed.retention_ms) == (5_000, 7, None)
+    for name, value in (("retention_ms", 1_000), ("bucket_size", 8)):
+        with pytest.raises(InvalidRequest, match="'timeline' has no such setting"):
+            before.changed({name: value})
+    with pytest.raises(InvalidRequest, match="has no such setting"):
+        before.validated()
+
+
+async def test_who_acks_at_another_server_than_gave_the_message_is_told_so_and_what_to_do(world: World) -> None:
+    """As with several processes behind one port, and a client that names no consumer. Naive: "its lock was lost"."""
+    gave, other = world.server(), world.server()
+    await create(gave, lanes=1)
+    await put(gave, b"-", in_ms=DELAY)
+    world.wait(DELAY)
+    (delivery,) = await receive(gave)
+    (outcome,) = await ack(other, delivery)
+    for said in (outcome, await other.extend(NAME, delivery, SECOND)):
+        assert isinstance(said, StaleReceipt)
+        assert "another process of this one" in str(said) and "Name a consumer" in str(said)
+    assert await ack(gave, delivery) == [None], "there it is still good"
+
+
+async def test_who_acks_where_the_lock_was_lost_is_told_that(world: World) -> None:
+    gave, other = world.server(), world.server()
+    await create(gave, lanes=1)
+    await put(gave, b"-", in_ms=DELAY)
+    world.wait(DELAY)
+    (delivery,) = await receive(gave, consumer="a")
+    assert (await touch(other, "a")).fences == {0: 2}, "it has come over"
+    world.wait(MINUTE)
+    for server in (gave, other):
+        (outcome,) = await ack(server, delivery)
+        assert isinstance(outcome, StaleReceipt) and "was lost since" in str(outcome)

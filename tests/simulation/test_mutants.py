@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from angelhair.simulation.checkers import CHECKERS
+from angelhair.simulation.checkers.databags import DATABAG_CHECKERS
 from angelhair.simulation.checkers.timelines import TIMELINE_CHECKERS
 from angelhair.simulation.checkers.topics import TOPIC_CHECKERS
 from angelhair.simulation.run import run_seed
@@ -24,7 +25,7 @@ from tests.simulation.mutants.patching import Patch
 CONTROL_SEEDS = 30
 """Seeds that a control must pass: as many as it takes to catch nearly every mutant."""
 MUTANTS_LEAST = 16
-CHECKER_NAMES = {checker.__name__ for checker in (*CHECKERS, *TOPIC_CHECKERS, *TIMELINE_CHECKERS)}
+CHECKER_NAMES = {checker.__name__ for checker in (*CHECKERS, *TOPIC_CHECKERS, *TIMELINE_CHECKERS, *DATABAG_CHECKERS)}
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from angelhair import limits
-from angelhair.model import BUCKETED, FIFO, TIMELINE
+from angelhair.model import BUCKETED, DATABAG, FIFO, TIMELINE
 from angelhair.simulation.campaign import Campaign, play, replay_line, resume, save
 from angelhair.simulation.fair_variation import FAIR
 from angelhair.simulation.run import TOPICS, Judged, run_seed
@@ -17,7 +17,7 @@ from angelhair.simulation.themes import PLAIN, THEMES, VOIDED, Theme, draw_theme
 from angelhair.simulation.variation import Variation, bounds_in_force
 
 SEEDS = 100
-FIFO_SEEDS = FAIR_SEEDS = TOPIC_SEEDS = TIMELINE_SEEDS = 40
+FIFO_SEEDS = FAIR_SEEDS = TOPIC_SEEDS = TIMELINE_SEEDS = DATABAG_SEEDS = 40
 """Enough for what is asked of their average. `make test` goes on to play thousands."""
 
 OPERATIONS_LEAST = 500
@@ -66,7 +66,15 @@ def test_seeds_of_timelines_violate_nothing() -> None:
     assert sum(seed.operations for seed in judged) / TIMELINE_SEEDS >= OPERATIONS_LEAST
 
 
-@pytest.mark.parametrize("kind", [BUCKETED, FIFO, FAIR, TOPICS, TIMELINE])
+def test_seeds_of_databags_violate_nothing() -> None:
+    """R15"""
+    judged = [run_seed(seed, kind=DATABAG) for seed in range(DATABAG_SEEDS)]
+    assert {seed.seed: seed.violations for seed in judged if seed.violations} == {}
+    assert sum(not seed.faults for seed in judged) >= DATABAG_SEEDS // 20
+    assert sum(seed.operations for seed in judged) / DATABAG_SEEDS >= OPERATIONS_LEAST
+
+
+@pytest.mark.parametrize("kind", [BUCKETED, FIFO, FAIR, TOPICS, TIMELINE, DATABAG])
 def test_a_seed_is_the_same_every_time(kind: str) -> None:
     first: list[str] = []
     second: list[str] = []

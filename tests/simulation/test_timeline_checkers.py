@@ -13,7 +13,7 @@ from angelhair.model import TIMELINE, QueueSettings
 from angelhair.simulation.checkers.timelines import TIMELINE_CHECKERS
 from angelhair.simulation.history import CONFIRMED, REFUSED, Changed, Cleared, Settled
 from angelhair.simulation.themes import PLAIN
-from angelhair.simulation.timeline_history import DuePut, Given, Passed, Shard, Taken, TimelineHistory
+from angelhair.simulation.timeline_history import DuePut, Given, Passed, SentBack, Shard, Taken, TimelineHistory
 from angelhair.simulation.timeline_outcome import TimelineOutcome
 from angelhair.simulation.timeline_variation import draw_timeline
 
@@ -121,6 +121,18 @@ def _set_aside_and_passed(history: TimelineHistory) -> None:
     history.passed.append(Passed(SHARD, "0-7", "m5", 66 * SECOND_US, 1))
 
 
+def _sent_back_and_passed(history: TimelineHistory) -> None:
+    history.puts.append(put(5, 3))
+    history.heard.add(("work", "m5"))
+    history.passed.append(Passed(SHARD, "0-7", "m5", 66 * SECOND_US, 0, True))
+
+
+def _crossed_off(history: TimelineHistory) -> None:
+    history.puts.append(put(5, 3))
+    history.heard.add(("work", "m5"))
+    history.sent_back.append(SentBack("0-7", "m5", 66 * SECOND_US))
+
+
 def _window(history: TimelineHistory) -> None:
     history.windows.append("shard 0, fence 1: 4 given beyond the checkpoint")
 
@@ -164,7 +176,8 @@ def _too_often(history: TimelineHistory) -> None:
     [
         (_lost, "total_queue"), (_receipt_twice, "unique_receipts"), (_old_incarnation, "incarnations"),
         (_undrained, "drains"), (_too_early, "due_times"), (_fence_fell, "shard_rows"), (_passed, "checkpoints"),
-        (_passed_on_a_refused_ack, "checkpoints"), (_set_aside_and_passed, "checkpoints"), (_window, "window"),
+        (_passed_on_a_refused_ack, "checkpoints"), (_set_aside_and_passed, "checkpoints"),
+        (_sent_back_and_passed, "checkpoints"), (_crossed_off, "sent_back"), (_window, "window"),
         (_acked_and_given_again, "window"), (_too_many_twice, "window"), (_old_holder, "emergency_stop"),
         (_out_of_order, "shard_order"), (_again_too_soon, "hidden"), (_too_often, "hidden"),
     ],

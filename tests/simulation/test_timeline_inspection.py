@@ -115,6 +115,25 @@ def test_w6_what_is_due_later_again_or_dead_may_be_passed() -> None:
     assert [passed.body for passed in bench.history.passed] == ["m3"], "the other one is behind the checkpoint"
 
 
+def test_r7_a_dead_letter_is_nobodys_safety_once_it_went_back_and_has_to_be_due_by_then() -> None:
+    bench = taken()
+    dead, states = places.bodies("1" * 32, 0, 0), places.states("1" * 32, 0, 0)
+
+    def cross_off(number: int) -> None:
+        bench.cluster.change(Change(states, [RowChange(number, {}, {"moving_to": "moved/a/work/i/0/7"})]))
+        bench.cluster.change(Change(states, [RowChange(number, {}, {"settled": "moved"})]))
+
+    bench.cluster.write(dead, [Row(0, {"body": b"m1"}), Row(1, {"body": b"m3"})], 1, 0, None)
+    cross_off(0)
+    assert bench.history.sent_back == [], "it is still ahead of the checkpoint"
+    bench.cluster.write(dead, [Row(0, {"body": b"m1"})], 1, 0, None)
+    bench.change(HELD, last=key(15))
+    assert [(passed.body, passed.sent_back) for passed in bench.history.passed] == [("m1", True)]
+    cross_off(1)
+    assert [(sent.id, sent.body) for sent in bench.history.sent_back] == [("0-1", "m3")]
+    assert bench.witness.returning == {"m1", "m3"}
+
+
 def test_r8_a_copy_that_is_void_is_nobodys_safety_and_may_be_passed() -> None:
     bench = taken()
     bench.write(70, b"m1", lane=1)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from angelhair.clock import SystemClock
-from angelhair.model import TIMELINE, NewMessage, QueueSettings
+from angelhair.model import DATABAG, TIMELINE, NewMessage, QueueSettings
 from angelhair.settings import ACCOUNT, DATABASE_NAME
 from angelhair.spark.pipelines.archive import archive
 from angelhair.spark.place import Place
@@ -38,6 +38,8 @@ def test_the_examples_run(spark: SparkSession, tmp_path: Path, capsys: pytest.Ca
         live.run(live.engine.create_queue(ACCOUNT, "reminders", QueueSettings(kind=TIMELINE, lanes=1)))
         dues_ms = [SystemClock().now().wall_ms + days * 86_400_000 for days in (1, 2, 3, 30)]
         live.put("reminders", [NewMessage(b'{"sku": "none"}', due_ms=due_ms) for due_ms in dues_ms])
+        live.run(live.engine.create_queue(ACCOUNT, "events", QueueSettings(kind=DATABAG)))
+        live.put("events", [NewMessage(b'{"sku": "none"}')] * 7)
         live.put("orders", [NewMessage(b'{"sku": "sku of %d"}' % number) for number in range(100)])
         live.drain("orders", 20)
         live.work_until("orders", "repair", 2)
@@ -49,6 +51,7 @@ def test_the_examples_run(spark: SparkSession, tmp_path: Path, capsys: pytest.Ca
     assert re.search(r"acked\W+20\b", said) and re.search(r"waiting\W+80\b", said)
     assert re.search(r"lake\W+acked\W+20\b", said) and re.search(r"queue\W+waiting\W+80\b", said)
     assert re.search(r"0\W+delayed\W+3\b", said)
+    assert re.search(r"waiting\W+7\b", said) and "oldest" in said
     assert "sku of 7" in said
     assert "0-70" in said and "0-79" in said and "0-80" not in said
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from angelhair.engine.counts import Stats
-from angelhair.model import QueueSettings
+from angelhair.model import DATABAG, NOT_OF_KIND, TIMELINE, QueueSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "running-a-queue.md").read_text(encoding="utf-8")
@@ -33,3 +33,23 @@ def test_the_program_prints_what_the_page_shows(tmp_path: Path) -> None:
 def test_every_setting_and_figure_is_explained() -> None:
     names = [field.name for field in (*fields(QueueSettings), *fields(Stats))]
     assert [name for name in names if f"`{name}`" not in PAGE] == []
+
+
+def test_which_kind_has_which_setting() -> None:
+    part = PAGE[PAGE.index("### Which kind has which") : PAGE.index("## What every server has to run")]
+    head, _, *lines = [line for line in part.splitlines() if line.startswith("|")]
+    kinds = re.findall("`(\\w+)`", head)
+    assert kinds == list(NOT_OF_KIND), "a kind is a column"
+    shown = {}
+    for line in lines:
+        name, *marks = [cell.strip(" `") for cell in line.strip("|").split("|")]
+        shown[name] = [kind for kind, mark in zip(kinds, marks, strict=True) if mark == "yes"]
+    names = [field.name for field in fields(QueueSettings) if field.name != "lanes"]
+    true = {
+        name.removesuffix("_ms"): [kind for kind in kinds if name not in NOT_OF_KIND[kind]] for name in names
+    }
+    # What a timeline calls its lanes.
+    true |= {"lanes": [kind for kind in kinds if kind not in (TIMELINE, DATABAG)], "shards": [TIMELINE]}
+    common = {name for name, having in true.items() if having == kinds}
+    assert shown == {name: having for name, having in true.items() if name not in common}
+    assert set(re.findall("`(\\w+)`", part[: part.index("|")])) == common

@@ -12,7 +12,7 @@ from angelhair.batching.runtime import Runtime
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
 from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import Routed
-from angelhair.errors import AngelhairError
+from angelhair.errors import AngelhairError, RequestError
 from angelhair.model import (
     Ask,
     Delivery,
@@ -74,6 +74,10 @@ class Batching:
                     found[rank] = await promise
                 except AngelhairError as error:
                     found[rank] = error
+            refusals = [each for each in found.values() if isinstance(each, RequestError)]
+            if len(refusals) == len(found):
+                # It is the queue that is wrong, as it would be for messages of one rank.
+                raise refusals[0]
             outcomes = routed.joined(found)
             return outcomes
         finally:

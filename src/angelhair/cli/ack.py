@@ -16,10 +16,12 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands, "ack", "settle messages by their receipts",
         "Settles messages for good, by the receipts that `get` printed. Again is as good as once; a receipt whose "
-        "message was delivered again since is stale, and settles nothing. A bad receipt concerns nobody but itself.",
+        "message was delivered again since is stale, and settles nothing. Messages of a databag are settled by their "
+        "ids, whoever has them. A bad receipt concerns nobody but itself.",
         """
         angelhair ack orders AVFvN0mX2mQAAAAAAAAAAAAAAAABq2mYt0c5hWzD9w4J
-        angelhair get orders -n 100 | cut -f 2 | angelhair ack orders -""",
+        angelhair get orders -n 100 | cut -f 2 | angelhair ack orders -
+        angelhair ack clicks 0-7277817017162809860""",
         run,
     )
     add_queue(parser)

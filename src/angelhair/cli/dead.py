@@ -14,6 +14,7 @@ from angelhair.cli.parsers import add_command, add_group, add_queue, whole
 from angelhair.cli.peek import DEFAULT_COUNT
 from angelhair.cli.shown import message_json, print_peeked
 from angelhair.errors import AngelhairError, QueueNotFound
+from angelhair.model import TIMELINE
 
 if TYPE_CHECKING:
     from angelhair.client import Client, PeekedMessage
@@ -126,5 +127,9 @@ def _exists(client: Client, queue: str) -> bool:
 
 def _waiting(client: Client, holder: str) -> int | None:
     """How many there are to move: what goes back and dies again at once is not chased for ever. None: not known."""
-    statistics = client.queue(holder).statistics
+    found = client.queue(holder)
+    if found.kind == TIMELINE:
+        # It moves no messages, and says so when it is asked; even while nothing in it is due.
+        return None
+    statistics = found.statistics
     return statistics.visible if statistics is not None and statistics.exact else None

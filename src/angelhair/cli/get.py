@@ -23,8 +23,9 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands, "get", "receive messages from a queue",
         "Receives messages. Each is hidden from others until its visibility time-out ends; what is not acked by its "
-        "receipt comes again after that. Elsewhere than on a terminal: id, receipt, deliveries, time of the put, "
-        "content type and body, tab-separated.",
+        "receipt comes again after that. A databag hides the partitions that they come from, with all that is left "
+        "in those, and their ids are their receipts. Elsewhere than on a terminal: id, receipt, deliveries, time of "
+        "the put, content type and body, tab-separated.",
         """
         angelhair get orders -n 10 --wait 20
         angelhair get orders --ack --body-only

@@ -16,7 +16,7 @@ from angelhair.cli.load_accounts import Accounts
 from angelhair.cli.output import Advance, Cell, Column, print_json, print_table, progress
 from angelhair.cli.parsers import add_command, duration, whole
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavailable
-from angelhair.model import FIFO
+from angelhair.model import DATABAG, FIFO
 
 if TYPE_CHECKING:
     from angelhair.client import AsyncClient, Draft, Message, Queue
@@ -44,13 +44,16 @@ def add_to(commands: Any) -> None:
         "lost, doubled. A message is due at its moment whatever the server does, and its times count from then. "
         "Without QUEUE it makes one and deletes it at the end; of a queue with other messages it leaves those alone "
         "(they come back when their visibility time-out ends); to a fifo queue it sends messages of "
-        f"{FIFO_GROUPS} groups, each with a key. Exits with 0 if everything was sent, received and "
-        "acked, with 75 if that is open because the server cannot be asked, else with 1; messages that come twice are "
-        "allowed, and counted. Ctrl-C ends it early, with a report of what it knows.",
+        f"{FIFO_GROUPS} groups, each with a key; of a databag it hides what it receives for "
+        f"{limits.LOAD_DATABAG_SECONDS:g} s only, as what is left in a partition waits for that. Exits with 0 if "
+        "everything was sent, received and acked, with 75 if that is open because the server cannot be asked, else "
+        "with 1; messages that come twice are allowed, and counted. Ctrl-C ends it early, with a report of what it "
+        "knows.",
         """
         angelhair load
         angelhair load --rate 2000 --duration 5m --producers 8 --consumers 8
-        angelhair load orders --rate 50 --duration 10s --json""",
+        angelhair load orders --rate 50 --duration 10s --json
+        angelhair load clicks --visibility 5s""",
         run,
     )
     parser.add_argument("queue", metavar="QUEUE", nargs="?", help="the queue (default: a new one)")
@@ -68,6 +71,9 @@ def add_to(commands: Any) -> None:
                         f"(default: {DEFAULT_BATCH})")
     parser.add_argument("--size", type=whole(HEAD_BYTES, limits.BODY_BYTES), metavar="BYTES",
                         default=DEFAULT_BODY_BYTES, help=f"bytes in a body (default: {DEFAULT_BODY_BYTES})")
+    parser.add_argument("--visibility", type=duration, metavar="TIME",
+                        help="for how long others do not see what is received (default: the queue's "
+                        f"visibility_timeout; of a databag {limits.LOAD_DATABAG_SECONDS:g}s)")
     parser.add_argument("--keys", action="store_true", help="put under idempotency keys, and try again what failed "
                         "(default: what failed is counted)")
     parser.add_argument("--drain", type=duration, metavar="TIME", default=limits.LOAD_DRAIN_SECONDS,
@@ -143,6 +149,9 @@ class Load:
         self._producer = producer
         self._queue = queue.name
         self._is_fifo = queue.kind == FIFO
+        self._visibility: float | None = arguments.visibility
+        if self._visibility is None and queue.kind == DATABAG:
+            self._visibility = limits.LOAD_DATABAG_SECONDS
         self._arguments = arguments
         self._head = uuid4().hex[:16]
         self._next = 0
@@ -259,7 +268,7 @@ class Load:
         while not self._over.is_set():
             try:
                 messages = await self._client.receive(
-                    self._queue, self._arguments.batch, wait=limits.LOAD_WAIT_SECONDS
+                    self._queue, self._arguments.batch, wait=limits.LOAD_WAIT_SECONDS, visibility=self._visibility
                 )
                 await self._settle(messages)
             except StoreError:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from angelhair import limits
 from angelhair.cli.exits import WRONG_USAGE
 
 EXAMPLES = "examples:\n"
@@ -133,14 +134,19 @@ def duration(text: str) -> float:
 
 def due(text: str) -> datetime:
     try:
-        if text.isascii() and text.replace(".", "", 1).isdigit():
+        if not (text.isascii() and text.replace(".", "", 1).isdigit()):
+            # Without a zone it is the clock on the wall that is meant.
+            return datetime.fromisoformat(text).astimezone()
+        if float(text) <= limits.DUE_MAXIMUM_SECONDS:
             return datetime.fromtimestamp(float(text), UTC)
-        # Without a zone it is the clock on the wall that is meant.
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError, OSError):
+    except OverflowError:
+        # Of the first or the last day that there is, in another zone.
+        pass
+    except (ValueError, OSError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a time: 2026-11-15T13:00:00Z, '2026-11-15 13:00' (local time), or seconds since 1970"
         ) from None
+    raise argparse.ArgumentTypeError(f"{text!r} does not lie between 1970 and 2100, as all due times do")
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:

@@ -17,8 +17,10 @@ DEFAULT_COUNT = 10
 def add_to(commands: Any) -> None:
     parser = add_command(
         commands, "peek", "look at messages without taking them",
-        "Shows messages that could be received now, without taking them or counting as a delivery. Elsewhere than on a "
-        "terminal: id, deliveries, time of the put, content type and body, tab-separated.",
+        "Shows messages that could be received now, without taking them or counting as a delivery; of a timeline all "
+        "that are not processed, due or not, those first that are due first; of a databag some of all that are there, "
+        "served or not. Elsewhere than on a terminal: id, deliveries, time of the put, of a timeline when it is due, "
+        "content type and body, tab-separated.",
         "angelhair peek orders -n 3\nangelhair peek orders --json | jq -r '.messages[].body'", run,
     )
     add_queue(parser)

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from angelhair.cli.asking import add_server_flags, connected, server_url
-from angelhair.cli.exits import DONE, FAILED, complain
+from angelhair.cli.exits import DONE, FAILED, WrongUsage, complain
 from angelhair.cli.output import (
     Cell,
     Column,
@@ -24,7 +24,8 @@ from angelhair.cli.output import (
 )
 from angelhair.cli.parsers import add_command, add_group, add_queue
 from angelhair.cli.queue_settings import add_settings, read_settings
-from angelhair.cli.shown import queue_json
+from angelhair.cli.shown import partition_rows, queue_json
+from angelhair.model import DATABAG
 
 if TYPE_CHECKING:
     from angelhair.client import Queue
@@ -40,17 +41,19 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         verbs, "create", "make a queue",
         "Makes a queue; settings that are not given have their defaults. One whose name ends with .fifo keeps the "
-        "order of each group of messages. One that exists with the same settings is as good as a new one; one with "
-        "other settings is an error that names them.",
+        "order of each group of messages; kind=databag makes one for the highest rates, without any order "
+        "(docs/databags.md). One that exists with the same settings is as good as a new one; one with other settings "
+        "is an error that names them.",
         """
         angelhair queue create orders
         angelhair queue create orders visibility_timeout=2m max_deliveries=5 dead_letter_queue=orders-dead
         angelhair queue create events retention=none bucket_size=5000
-        angelhair queue create prices.fifo dedup_scope=group""",
+        angelhair queue create prices.fifo dedup_scope=group
+        angelhair queue create clicks --kind databag --min-partitions 2000""",
         create,
     )
     add_queue(parser)
-    add_settings(parser, least_one=False)
+    add_settings(parser)
     add_server_flags(parser)
 
     parser = add_command(
@@ -68,8 +71,9 @@ def add_to(commands: Any) -> None:
 
     parser = add_command(
         verbs, "show", "show a queue's settings and what it holds",
-        "Shows a queue's settings, which of them can change, and what it holds. Elsewhere than on a terminal: name, "
-        "value, and for settings whether they can change.",
+        "Shows a queue's settings, which of them can change, and what it holds; of a databag also how it is cut into "
+        "partitions, how many of them are locked, and how many messages were served twice. Elsewhere than on a "
+        "terminal: name, value, and for settings whether they can change.",
         "angelhair queue show orders\nangelhair queue show orders --json", show,
     )
     add_queue(parser)
@@ -78,11 +82,13 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         verbs, "set", "change a queue's settings",
         "Changes these settings and leaves the others. They are in force at once on the server that is asked, and "
-        "within seconds on others.",
-        "angelhair queue set orders visibility_timeout=30 retention=none", change,
+        "within seconds on others; those of a databag on each server at its next sync, after half a minute at most "
+        "unless it was told otherwise: `queue show` has what is in force.",
+        "angelhair queue set orders visibility_timeout=30 retention=none\n"
+        "angelhair queue set clicks --min-partitions 128 --visibility-timeout 5s", change,
     )
     add_queue(parser)
-    add_settings(parser, least_one=True)
+    add_settings(parser)
     add_server_flags(parser)
 
     parser = add_command(
@@ -106,7 +112,7 @@ def _add_many(parser: argparse.ArgumentParser) -> None:
 
 
 def create(arguments: argparse.Namespace) -> int:
-    settings = read_settings(arguments.settings)
+    settings = read_settings(arguments)
     with connected(arguments) as client:
         made = client.create_queue(arguments.queue, **settings)
     if arguments.json:
@@ -157,13 +163,17 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def change(arguments: argparse.Namespace) -> int:
-    settings = read_settings(arguments.settings)
+    settings = read_settings(arguments)
+    if not settings:
+        raise WrongUsage("nothing to change: name a setting, as in visibility_timeout=30s")
     with connected(arguments) as client:
         changed = client.change_queue(arguments.queue, **settings)
     if arguments.json:
         print_json(queue_json(changed))
     else:
         _print(changed)
+        if changed.kind == DATABAG:
+            say("it is stored; each server goes by it from its next sync on")
     return DONE
 
 
@@ -202,6 +212,7 @@ def _print(queue: Queue) -> None:
     rows += [["created_at", queue.created_at, None], ["changed_at", queue.changed_at, None]]
     if queue.statistics is not None:
         rows += [[name, value, None] for name, value in zip(STATISTICS, _statistics(queue), strict=True)]
+    rows += partition_rows(queue)
     if not on_terminal(sys.stdout):
         rows += [["warning", warning, None] for warning in queue.warnings]
     print_table([Column("WHAT"), Column("VALUE", room=Room.WRAPPED), Column("")], rows)

@@ -1,4 +1,4 @@
-"""A queue's settings on a command line: NAME=VALUE, each read as what the model says that it is."""
+"""A queue's settings on a command line: NAME=VALUE or --name VALUE, each read as what the model says that it is."""
 
 from __future__ import annotations
 
@@ -21,15 +21,34 @@ KNOWN["shards"] = KNOWN["lanes"]
 """What the lanes of a timeline are called."""
 
 
-def add_settings(parser: argparse.ArgumentParser, least_one: bool) -> None:
+class _Option(argparse.Action):
+    """Keeps a setting that was written as an option in the form of those that were not."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, chosen: argparse.Namespace, value: Any, option: str | None = None
+    ) -> None:
+        setattr(chosen, self.dest, [*(getattr(chosen, self.dest) or []), f"{self.metavar}={value}"])
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "settings", metavar="NAME=VALUE", nargs="+" if least_one else "*",
-        help=f"a setting: {', '.join(KNOWN)}. Times as 30, 30s, 5m, 2h, 1d; none where it may be without",
+        "settings", metavar="NAME=VALUE", nargs="*",
+        help=f"a setting: {', '.join(KNOWN)}. Times as 30, 30s, 5m, 2h, 1d; none where it may be without. "
+        "--visibility-timeout 30s says the same as visibility_timeout=30s",
     )
+    for name in KNOWN:
+        # Not in the help: as many lines again, for what stands there already.
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", action=_Option, dest="options", metavar=name, help=argparse.SUPPRESS
+        )
 
 
-def read_settings(given: Sequence[str]) -> dict[str, Any]:
+def read_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """Raises `WrongUsage`. Bounds are the server's business."""
+    return read_pairs([*arguments.settings, *(arguments.options or [])])
+
+
+def read_pairs(given: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")

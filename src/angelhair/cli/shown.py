@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from angelhair.cli.output import Cell, Column, Room, print_table, rfc3339
@@ -16,6 +17,9 @@ DELIVERED = (
     Column("ENQUEUED", room=Room.LEFT_OUT), Column("TYPE", room=Room.LEFT_OUT), Column("BODY", room=Room.CUT),
 )
 PEEKED = tuple(column for column in DELIVERED if column.title != "RECEIPT")
+DUE = Column("DUE")
+DUE_PLACE = 3
+"""Of the column that messages of timelines have beside: behind the time of the put."""
 
 
 def message_json(message: PeekedMessage) -> dict[str, Any]:
@@ -53,7 +57,12 @@ def print_deliveries(messages: Sequence[Message]) -> None:
 
 
 def print_peeked(messages: Sequence[PeekedMessage]) -> None:
-    print_table(PEEKED, [_cells(message) for message in messages])
+    columns, rows = list(PEEKED), [_cells(message) for message in messages]
+    if any(message.due is not None for message in messages):
+        columns.insert(DUE_PLACE, DUE)
+        for message, row in zip(messages, rows, strict=True):
+            row.insert(DUE_PLACE, message.due)
+    print_table(columns, rows)
 
 
 def _cells(message: PeekedMessage, *receipt: str) -> list[Cell]:
@@ -75,7 +84,29 @@ def queue_json(queue: Queue) -> dict[str, Any]:
     }
     if queue.statistics is not None:
         shown["statistics"] = queue.statistics._asdict()
+    if queue.partitions is not None:
+        shown["partitions"] = asdict(queue.partitions)
     return shown
+
+
+def partition_rows(queue: Queue) -> list[list[Cell]]:
+    """Of a databag: how it is cut, in figures with a word on each, short enough for a terminal of 80 columns."""
+    seen = queue.partitions
+    if seen is None:
+        return []
+    rows: list[list[Cell]] = [
+        ["partitions", seen.count, f"in force here, of {seen.min_partitions} to {seen.max_partitions}"],
+        ["partitions_locked", seen.locked, "have served, and rest"],
+        ["partitions_sync", seen.sync, "s until a change is in force"],
+        ["epochs", seen.epochs, "parts that go whole"],
+        ["duplicates", seen.duplicates, "served though deleted before"],
+    ]
+    stored, in_force = queue.settings, (seen.min_partitions, seen.max_partitions, seen.visibility_timeout)
+    names = ("min_partitions", "max_partitions", "visibility_timeout")
+    for name, value in zip(names, in_force, strict=True):
+        if stored.get(name) != value:
+            rows.append([f"{name}_now", value, "in force until the next sync"])
+    return rows
 
 
 def topic_json(topic: Topic) -> dict[str, Any]:

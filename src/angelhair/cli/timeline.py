@@ -17,7 +17,7 @@ from angelhair.cli.timeline_kind import check_kind
 from angelhair.cli.timeline_produce import add_produce
 from angelhair.cli.timeline_work import add_work
 from angelhair.errors import QueueExists
-from angelhair.model import TIMELINE
+from angelhair.model import FIFO_ENDING, TIMELINE
 
 if TYPE_CHECKING:
     from angelhair.client import Client, Shard
@@ -115,11 +115,18 @@ def create(arguments: argparse.Namespace) -> int:
     dead: str | None = arguments.dead_letter_queue or f"{arguments.queue}{DEAD_ENDING}"
     if dead is not None and dead.lower() in NOTHING:
         dead = settings["max_deliveries"] = None
+    if dead == arguments.queue:
+        raise WrongUsage("--dead-letter-queue: cannot be the timeline itself")
+    if dead is not None and dead.endswith(FIFO_ENDING):
+        raise WrongUsage(f"--dead-letter-queue: nothing is moved from a timeline to a fifo queue, which is what a name "
+                         f"that ends with {FIFO_ENDING} means")
     settings["dead_letter_queue"] = dead
     with connected(arguments) as client:
-        if dead is not None:
-            _make_dead_letter_queue(client, dead)
+        # The timeline first: if it cannot be made, nothing is.
         made = client.create_queue(arguments.queue, **settings)
+        if dead is not None and _make_dead_letter_queue(client, dead):
+            # What was missing when it was made is there.
+            made = client.create_queue(arguments.queue, **settings)
     if arguments.json:
         print_json(queue_json(made))
     else:
@@ -130,12 +137,13 @@ def create(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _make_dead_letter_queue(client: Client, name: str) -> None:
+def _make_dead_letter_queue(client: Client, name: str) -> bool:
+    """False when there is one with settings of its own, which are somebody's choice."""
     try:
         client.create_queue(name)
     except QueueExists:
-        # It has settings of its own, which are somebody's choice.
-        pass
+        return False
+    return True
 
 
 def put(arguments: argparse.Namespace) -> int:

@@ -101,14 +101,14 @@ def _printed(message: Message) -> None:
 
 def _counts(figures: Figures) -> dict[str, Any]:
     return {
-        "processed": figures.processed, "reprocessed": figures.reprocessed, "failed": figures.failed,
+        "processed": figures.processed, "retried": figures.retried, "failed": figures.failed,
         "unsettled": figures.unsettled, "stops": figures.stops,
     }
 
 
 def _totals(figures: Figures) -> str:
     return (
-        f"{figures.processed:,} processed, {figures.reprocessed:,} of them again, {figures.failed:,} failures, "
+        f"{figures.processed:,} processed, {figures.retried:,} of them at a later try, {figures.failed:,} failures, "
         f"{figures.unsettled:,} not ours to ack any more"
     )
 
@@ -160,7 +160,7 @@ class _Reporting:
         state = "suspended: the locks are in doubt · " if figures.suspended else ""
         return (
             f"{state}{counted(len(figures.shards), 'shard')} · {figures.processed:,} processed ({rate:,.0f}/s) · "
-            f"{figures.reprocessed:,} again · {figures.failed:,} failed · lag {lag}"
+            f"{figures.retried:,} at a later try · {figures.failed:,} failed · lag {lag}"
         )
 
     def _look(self) -> None:

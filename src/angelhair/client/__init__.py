@@ -29,6 +29,7 @@ from angelhair.client.values import (
     Member,
     Message,
     Origin,
+    Partitions,
     PeekedMessage,
     PutOutcome,
     Queue,
@@ -45,7 +46,7 @@ from angelhair.client.working import Figures
 __all__ = [
     "Client", "AsyncClient", "Consumer", "AsyncConsumer", "Retry",
     "Message", "PeekedMessage", "Origin", "Draft", "Receipt", "Delivered", "PutOutcome", "AckFailure",
-    "Queue", "QueueSettings", "Statistics", "LanePointers", "Bucket", "Cluster", "Member",
+    "Queue", "QueueSettings", "Statistics", "Partitions", "LanePointers", "Bucket", "Cluster", "Member",
     "Topic", "TopicSettings",
     "Timeline", "AsyncTimeline", "Worker", "Figures", "Shard",
 ]

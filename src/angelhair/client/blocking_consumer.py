@@ -39,7 +39,8 @@ class Consumer:
 
     A message whose handler returns is acked. One whose handler raises is given back, to be delivered again after a
     delay that grows with its deliveries; `on_error` is told, and may return another delay in seconds. While a handler
-    runs, its message is kept hidden from others. Made by `Client.consumer`; runs once.
+    runs, its message is kept hidden from others. In a databag, which hides partitions and not messages, it is hidden
+    for `visibility` and no longer, and comes again then if its handler raised. Made by `Client.consumer`; runs once.
     """
 
     def __init__(

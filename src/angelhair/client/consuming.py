@@ -16,6 +16,7 @@ Beside the steps of every plan there are three:
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from asyncio import CancelledError
 from collections.abc import Callable
@@ -77,10 +78,13 @@ class Held:
 
     message: Message
     extend_at: float
+    """Never, of a databag: its partition is hidden, and for as long as it was asked for."""
     lost: AngelhairError | None = None
     """Why it cannot be extended any more: somebody else has it, or will."""
     given_back: Seconds | None = None
     """The delay with which it was released."""
+    hidden_until: float = math.inf
+    """Of a databag: from then on others are given it too."""
 
 
 class Consuming:
@@ -146,7 +150,11 @@ class Consuming:
             yield Rest(left)
 
     def _take(self, message: Message) -> Held:
-        held = Held(message, self._manner.now() + self.rules.visibility_seconds * limits.CONSUMER_EXTEND_SHARE)
+        now, visibility = self._manner.now(), self.rules.visibility_seconds
+        if message.is_of_databag:
+            held = Held(message, math.inf, hidden_until=now + visibility)
+        else:
+            held = Held(message, now + visibility * limits.CONSUMER_EXTEND_SHARE)
         with self._lock:
             self._held.add(held)
         return held
@@ -160,11 +168,16 @@ class Consuming:
             error: Exception | CancelledError | None = yield Handle(message)
             if error is not None:
                 held.given_back = self._tell(message, error) if isinstance(error, Exception) else 0.0
-                if held.lost is None:
+                if held.lost is None and not message.is_of_databag:
                     yield from release(self._manner, message, held.given_back)
             elif held.lost is not None:
                 self._tell(message, held.lost)
             else:
+                if self._manner.now() > held.hidden_until:
+                    _log.warning(
+                        "message %s of %s was handled for longer than its databag hides it, and may come again: a "
+                        "longer visibility would help", message.id, message.queue,
+                    )
                 yield from ack(self._manner, message)
         except AngelhairError as unsettled:
             # It comes again when its visibility ends; the handler must be able to bear that.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64decode
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from angelhair.client.values import (
     Member,
     Message,
     Origin,
+    Partitions,
     PeekedMessage,
     Queue,
     Shard,
@@ -55,6 +57,7 @@ def queue(found: Fields) -> Queue:
         created_at=moment(found["created_at"]),
         changed_at=moment(found["changed_at"]),
         warnings=tuple(found.get("warnings", ())),
+        partitions=partitions(found["partitions"]) if found.get("partitions") else None,
     )
 
 
@@ -73,6 +76,10 @@ def topic(found: Fields) -> Topic:
 
 def statistics(found: Fields) -> Statistics:
     return Statistics(*(found[name] for name in Statistics._fields))
+
+
+def partitions(found: Fields) -> Partitions:
+    return Partitions(**{field.name: found[field.name] for field in fields(Partitions)})
 
 
 def message(name: str, found: Fields) -> Message:

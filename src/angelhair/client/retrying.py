@@ -44,6 +44,18 @@ class Manner:
     retry: Retry | None = field(default_factory=Retry)
     clock: Clock = field(default_factory=SystemClock)
     chance: Callable[[], float] = random
+    keyless: dict[str, float] = field(default_factory=dict)
+    """Queues that have refused a key, and until when that is believed: one may be made again as another kind."""
+
+    def is_keyless(self, queue: str) -> bool:
+        return self.keyless.get(queue, 0.0) > self.now()
+
+    def note_keyless(self, queue: str) -> None:
+        now = self.now()
+        for known, until in list(self.keyless.items()):
+            if until <= now:
+                self.keyless.pop(known, None)
+        self.keyless[queue] = now + limits.CLIENT_KEYLESS_SECONDS
 
     def now(self) -> float:
         return self.clock.now().monotonic_ms / 1000

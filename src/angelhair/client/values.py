@@ -40,6 +40,9 @@ class QueueSettings(TypedDict, total=False):
     producer_delay: Seconds
     expire_after: Seconds | None
     lock: Seconds
+    min_partitions: int
+    max_partitions: int
+    """Of a databag."""
 
 
 class Statistics(NamedTuple):
@@ -51,6 +54,23 @@ class Statistics(NamedTuple):
     dead: int
     oldest_age: Seconds | None
     exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """How a databag is cut, as it is in force on the server that was asked since its last sync. What is stored, in the
+    queue's settings, may be newer; it is in force within `sync`."""
+
+    count: int
+    min_partitions: int
+    max_partitions: int
+    visibility_timeout: Seconds
+    sync: Seconds
+    locked: int
+    """Those that have served, and serve nothing until their time is over."""
+    epochs: int
+    duplicates: int
+    """Messages that were served after they had been deleted, as far as the store shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +86,8 @@ class Queue:
     changed_at: datetime
     warnings: tuple[str, ...] = ()
     """What cannot work as it is set, in words for people."""
+    partitions: Partitions | None = None
+    """Of a databag; None in the answer to a change, as above."""
 
 
 class TopicSettings(TypedDict, total=False):
@@ -175,6 +197,11 @@ class Message(PeekedMessage):
     first_delivered_at: datetime
     visible_at: datetime
     """When others get it, by the server's clock, unless it is settled or extended before."""
+
+    @property
+    def is_of_databag(self) -> bool:
+        """It is settled by its id. What is hidden is its partition: that is not extended, and not given back early."""
+        return self.receipt == self.id
 
 
 class LanePointers(NamedTuple):

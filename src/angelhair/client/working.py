@@ -76,8 +76,9 @@ class Figures:
     shards: tuple[int, ...] = ()
     processed: int = 0
     """Handled and acked."""
-    reprocessed: int = 0
-    """Of those, how many had been delivered before."""
+    retried: int = 0
+    """Of those, how many came with a delivery number above 1: its server had given them before. What another worker had
+    when it was lost, and what was put twice, comes as new, and nobody can count it."""
     failed: int = 0
     """Calls of the handler that raised."""
     unsettled: int = 0
@@ -149,6 +150,9 @@ class Working:
         return not self._running and (not self._done or given_up)
 
     def _rest_seconds(self) -> float:
+        if self._is_over():
+            # The last of it was settled a moment ago: nothing more comes that could be waited for.
+            return 0.0
         now = self._manner.now()
         times = [self._touch_at]
         if self._done:
@@ -303,7 +307,7 @@ class Working:
         self._done.remove(held)
         if error is None:
             self.figures.processed += 1
-            self.figures.reprocessed += held.message.deliveries > 1
+            self.figures.retried += held.message.deliveries > 1
         else:
             self.figures.unsettled += 1
             self._say_lost(held, error)

@@ -13,12 +13,16 @@ class Stats:
     in_flight: int = 0
     delayed: int = 0
     dead: int = 0
-    """Moved to the dead-letter queue, of those that are still in the queue's unfinished buckets."""
+    """Moved to the dead-letter queue, of those that are still in the queue's unfinished buckets; of a timeline, which
+    has no buckets, what its dead-letter queue holds."""
     oldest_age_ms: int | None = None
     exact: bool = True
     archived: int = 0
     unarchived: int = 0
     """Buckets, of a queue with `archive`: in the lake; finished, and kept until they are."""
+    partitions: int = 0
+    duplicates: int = 0
+    """Of a databag: how it is cut; messages that were served although they had been deleted."""
 
     def add(self, other: Stats) -> None:
         self.visible += other.visible

@@ -16,25 +16,22 @@ are done in the first round; those that met somebody else's pending key, or a fi
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from angelhair import limits
 from angelhair.clock import Moment
-from angelhair.engine import places
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.first import first_id
 from angelhair.engine.bucketed.given import given, void, voided
 from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.keys import COMMITTED, PENDING, key_partition
 from angelhair.engine.settling import change_settled
 from angelhair.engine.standing import as_they_stand
-from angelhair.engine.store import Applied, Change, ChangeOutcome, Partition, Refused, RowChange, Value, Values
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, RowChange, Value, Values
 from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError
 from angelhair.model import MessageId
-
-PENDING, COMMITTED = "pending", "committed"
 
 ELSEWHERE = "~"
 """The end of a token: the message at the row's id waits in the delay line."""
@@ -378,15 +375,10 @@ def _change(one: _Try, expect: Values, status: str, named: MessageId) -> Change:
     if status == PENDING and one.set_aside is not None:
         rows.append(RowChange(str(one.set_aside["attempt"]), {}, one.set_aside))
     return Change(
-        key_partition(item),
+        key_partition(item.lane.incarnation, item.key),
         rows,
         ttl_seconds=min(ttl_seconds, limits.TTL_MAXIMUM_SECONDS),
     )
-
-
-def key_partition(item: Keyed) -> Partition:
-    digest = hashlib.blake2b(item.key.encode(), digest_size=16).hexdigest()
-    return places.idempotency_key(item.lane.incarnation, digest)
 
 
 def named_in(row: Values) -> MessageId:

@@ -6,7 +6,7 @@ sleeps (background work is `step`, which says when to come back). Any number of 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,15 +14,15 @@ from angelhair import limits
 from angelhair.clock import Clock
 from angelhair.engine import accounts, bury, catalog, delays, ledger, resting
 from angelhair.engine.addressing import AckOutcome
+from angelhair.engine.apportioned import Apportioned
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed.inspect import BucketSeen
 from angelhair.engine.catalog import Queue, Rewrite, Rewritten
 from angelhair.engine.counts import Stats
 from angelhair.engine.identities import Identities
 from angelhair.engine.kinds import KINDS
-from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.ledger import Begun, Run
-from angelhair.engine.marks import LaneSealed, Marks, QueueGone
+from angelhair.engine.marks import Marks
 from angelhair.engine.memory import Memory
 from angelhair.engine.packed import Packed
 from angelhair.engine.puts import Reservation, perhaps_landed
@@ -30,11 +30,9 @@ from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import Routed, route
 from angelhair.engine.runs import Bodies
 from angelhair.engine.store import JoiningStore, Store, joining
-from angelhair.engine.timeline.consumer import Share
-from angelhair.engine.timeline.inspect import ShardSeen
 from angelhair.engine.topics.verbs import Topics
 from angelhair.engine.waiting import Waiting
-from angelhair.errors import AngelhairError, InvalidRequest, QueueNotFound, StoreError
+from angelhair.errors import AngelhairError, InvalidRequest, StoreError
 from angelhair.model import (
     TIMELINE,
     Ask,
@@ -48,7 +46,6 @@ from angelhair.model import (
     validate_ask,
     validate_bodies,
     validate_change,
-    validate_consumer,
     validate_message,
     validate_name,
     validate_whole,
@@ -61,17 +58,17 @@ R = TypeVar("R")
 W = TypeVar("W")
 
 
-class Engine:
+class Engine(Apportioned):
     def __init__(self, store: Store, identities: Identities, clock: Clock) -> None:
+        memory = Memory(store, identities, clock)
+        super().__init__(memory, {name: kind(memory) for name, kind in KINDS.items()})
         self.store = store
         self.identities = identities
         self.clock = clock
-        self.memory = Memory(store, identities, clock)
         self.membership = self.memory.membership
         self.joined = joining(store)
         """The store, if it can make a put in one step."""
         self.topics = Topics(store, identities, clock)
-        self._kinds: dict[str, Verbs] = {name: kind(self.memory) for name, kind in KINDS.items()}
 
     # --- queues ---------------------------------------------------------------------------------------------------
 
@@ -131,9 +128,6 @@ class Engine:
     async def list_accounts(self) -> list[str]:
         """The numbers of all accounts; the default one is always among them."""
         return [account.id for account in await accounts.read_accounts(self.store)]
-
-    async def find_queue(self, account: str, name: str) -> Queue:
-        return await self.memory.find_queue(account, name, self.clock.now())
 
     # --- messages -------------------------------------------------------------------------------------------------
 
@@ -276,28 +270,6 @@ class Engine:
         again = partial(self.reserve, queue.account, queue.name)
         return await self._verbs(queue).finish_run(begun, messages, again, accept)
 
-    # --- consumers of timelines -----------------------------------------------------------------------------------
-
-    async def touch_consumer(
-        self, account: str, name: str, consumer: str, most_shards: int | None = None
-    ) -> Share:
-        """Says that a consumer is there: gives it its fair share of the shards and touches the locks of all it has."""
-        validate_consumer(consumer)
-        if most_shards is not None:
-            validate_whole("most_shards", most_shards, 1, limits.SHARDS_MAXIMUM)
-        return await self._with_queue(
-            account, name, lambda queue: self._verbs(queue).touch_consumer(queue, consumer, most_shards)
-        )
-
-    async def leave_consumer(self, account: str, name: str, consumer: str) -> None:
-        """Says goodbye: its checkpoints are moved and its shards given back."""
-        validate_consumer(consumer)
-        await self._with_queue(account, name, lambda queue: self._verbs(queue).leave_consumer(queue, consumer))
-
-    async def shards(self, account: str, name: str) -> list[ShardSeen]:
-        """The shards of a timeline: who holds each, and how far it is."""
-        return await self._with_queue(account, name, lambda queue: self._verbs(queue).shards(queue))
-
     # --- looking and operating ------------------------------------------------------------------------------------
 
     async def peek(self, account: str, name: str, most: int) -> list[Peeked]:
@@ -377,22 +349,6 @@ class Engine:
             await worker.lease.release(self.store, self.clock.now())
         for queue in self.memory.with_kept():
             await self._verbs(queue).leave_all(queue)
-
-    # --- inside ---------------------------------------------------------------------------------------------------
-
-    def _verbs(self, queue: Queue) -> Verbs:
-        return self._kinds[queue.settings.kind]
-
-    async def _with_queue(self, account: str, name: str, action: Callable[[Queue], Awaitable[R]]) -> R:
-        """Runs a verb on the queue; if what was remembered of it proves old, looks it up and runs it again (R6)."""
-        for _ in range(limits.RECEIVE_ROUNDS):
-            queue = await self.find_queue(account, name)
-            await self.memory.glance_at_clock()
-            try:
-                return await action(queue)
-            except (QueueGone, LaneSealed):
-                self.memory.distrust(account, name)
-        raise QueueNotFound(account, name)
 
 
 def _check_batch(count: int) -> None:

@@ -25,6 +25,7 @@ from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.catalog import Queue
+from angelhair.engine.keys import COMMITTED, PENDING
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
 from angelhair.engine.runs import Bodies, doubles_in, key_of, put_keyed
@@ -40,8 +41,6 @@ from angelhair.errors import (
     Unavailable,
 )
 from angelhair.model import NewMessage
-
-PENDING, COMMITTED = "pending", "committed"
 
 Accept = Callable[[set[int]], None]
 """Told which messages have a key that another message has, before the run is said to be in the queue. If it raises, the

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from angelhair.engine.bucketed import life as bucketed
+from angelhair.engine.databag import life as databag
 from angelhair.engine.fifo import life as fifo
 from angelhair.engine.marks import Marks
 from angelhair.engine.store import Change, Partition, Store, Values
 from angelhair.engine.timeline import life as timeline
-from angelhair.model import BUCKETED, FIFO, TIMELINE
+from angelhair.model import BUCKETED, DATABAG, FIFO, TIMELINE
 
 
 class Life(Protocol):
@@ -31,4 +32,4 @@ class Life(Protocol):
     async def drop_some(self, store: Store, incarnation: str, lane: int, /) -> bool: ...
 
 
-LIVES: Mapping[str, Life] = {BUCKETED: bucketed, FIFO: fifo, TIMELINE: timeline}
+LIVES: Mapping[str, Life] = {BUCKETED: bucketed, FIFO: fifo, TIMELINE: timeline, DATABAG: databag}

@@ -116,6 +116,11 @@ class Members:
         self._part(alive)
         self._alive = alive
 
+    @property
+    def judged(self) -> bool:
+        """Whether the others were ever judged."""
+        return self._judged_ms is not None
+
     def fresh(self, now: Moment) -> bool:
         """Whether the others were judged a short while ago."""
         return self._judged_ms is not None and now.monotonic_ms - self._judged_ms <= limits.MEMBER_GAP_MS
@@ -157,9 +162,20 @@ class Membership:
         return self.members.gone if self.members.fresh(self._clock.now()) else frozenset()
 
     @property
+    def mute(self) -> bool:
+        """Whether this server has been one of the list, and has not got its beats through for a while: by now others
+        may take it to be gone, and all that it takes from them they take back."""
+        return self.members.judged and not self.members.fresh(self._clock.now())
+
+    @property
     def size(self) -> int:
         """How many servers share the work, this one among them."""
         return len({self.id, *(member.id for member in self.members.alive)})
+
+    def place(self) -> tuple[int, int]:
+        """Our place among those who share the work, in an order that is the same for all; and how many they are."""
+        everybody = sorted({self.id, *(member.id for member in self.members.alive)})
+        return everybody.index(self.id), len(everybody)
 
     async def step(self, presence: Presence, holdings: Holdings) -> int:
         """Beats, or takes a slot; looks at the others; frees the slots of those that fell out. Returns in how many

@@ -64,10 +64,6 @@ def _nowhere(queue: Queue) -> PutElsewhere:
     raise InvalidRequest("delay", f"{queue.name} has no delay line")
 
 
-async def _not_here(queue: Queue, message: NewMessage) -> PutOutcome:
-    raise InvalidRequest("kind", f"nothing is moved to {queue.name}, a {queue.settings.kind} queue")
-
-
 class Memory:
     def __init__(self, store: Store, identities: Identities, clock: Clock) -> None:
         self.store = store
@@ -77,8 +73,10 @@ class Memory:
         self.membership = Membership(store, clock, self.server)
         self.put_elsewhere: Callable[[Queue], PutElsewhere] = _nowhere
         """How messages of a queue are put into its delay line."""
-        self.put_by_time: Callable[[Queue, NewMessage], Awaitable[PutOutcome]] = _not_here
-        """How a message that is moved gets into a timeline."""
+        self.put_apart: dict[str, Callable[[Queue, NewMessage], Awaitable[PutOutcome]]] = {}
+        """By kind, how a message that is moved gets into a queue that reserves no ids."""
+        self.sync_ms = limits.BAG_SYNC_MS
+        """How often this server takes over the settings of databags."""
         self.workers: dict[tuple[str, int], Leased] = {}
         self._queues: OrderedDict[tuple[str, str], _Remembered] = OrderedDict()
         self._views: dict[tuple[str, int], View] = {}
@@ -280,7 +278,10 @@ class Memory:
     async def losing_holders(self, queue: Queue) -> frozenset[str]:
         """Servers from which the queue's lanes are taken though the leases have not lapsed: those that hold at least
         two more of them than we do, and those that are gone. Of the latter we take no more than our share: who took all
-        would soon lose half of them to others. What they leave for longer than a lease is taken then."""
+        would soon lose half of them to others. What they leave for longer than a lease is taken then. Who cannot say
+        that it lives itself takes from nobody."""
+        if self.membership.mute:
+            return frozenset()
         workers = [self.workers.get((queue.incarnation, number)) for number in queue.lanes]
         leases = [worker.lease for worker in workers if worker is not None]
         richer = await richer_holders(self.store, self.clock, leases)

@@ -17,7 +17,7 @@ from angelhair.engine.memory import Memory
 from angelhair.engine.ranks import Rank
 from angelhair.engine.settling import begun
 from angelhair.errors import InvalidRequest, QueueNotFound
-from angelhair.model import TIMELINE, MessageId
+from angelhair.model import MessageId
 
 ORIGIN_PARTS = 3
 """Account, queue and id, as `transfer` writes them. A producer's own idea of an origin leads nowhere."""
@@ -214,9 +214,8 @@ def _find(memory: Memory, now: Moment) -> transfer.FindLane:
 
 
 def _apart(memory: Memory, queue: Queue) -> transfer.Apart | None:
-    if queue.settings.kind != TIMELINE:
-        return None
-    return transfer.Apart(queue.account, queue.name, queue.incarnation, partial(memory.put_by_time, queue))
+    put = memory.put_apart.get(queue.settings.kind)
+    return None if put is None else transfer.Apart(queue.account, queue.name, queue.incarnation, partial(put, queue))
 
 
 def by_bucket(items: Sequence[tuple[int, Candidate]]) -> dict[int, list[Candidate]]:

@@ -7,6 +7,9 @@ from angelhair import limits
 from angelhair.engine.schema import (
     ACCESS_KEYS,
     ACCOUNTS,
+    BAG_EPOCHS,
+    BAG_LOCKS,
+    BAG_MESSAGES,
     BODIES,
     CONSUMERS,
     DUES,
@@ -99,6 +102,18 @@ def shard(incarnation: str, lane: int) -> Partition:
 
 def consumers(incarnation: str) -> Partition:
     return Partition(CONSUMERS, incarnation)
+
+
+def bag_messages(incarnation: str, block: int, epoch: int) -> Partition:
+    return Partition(BAG_MESSAGES, f"{incarnation}.{block}.{epoch}")
+
+
+def bag_epochs(incarnation: str) -> Partition:
+    return Partition(BAG_EPOCHS, incarnation)
+
+
+def bag_locks(incarnation: str, block: int) -> Partition:
+    return Partition(BAG_LOCKS, f"{incarnation}.{block}")
 
 
 def members(cluster: str, group: int) -> Partition:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from angelhair import limits
 from angelhair.model import QueueSettings
 
 
@@ -58,8 +59,10 @@ def unlike_plain(ranks: Iterable[tuple[int, Rank]]) -> dict[int, Rank]:
 def worth_keeping(
     ranks: Mapping[int, Rank], lanes: Collection[int], settings: QueueSettings
 ) -> list[tuple[int, Rank]]:
-    """Those of the lanes that are there; and of those that are gone, the urgent ones: a dead letter that came from one
-    is as urgent again when it comes back."""
-    return [
+    """Those of the lanes that are there; and of those that are gone, the urgent ones that were made last: a dead letter
+    that came from one is as urgent again when it comes back."""
+    kept = [
         (lane, rank) for lane, rank in ranks.items() if lane in lanes or (rank.priority and settings.priorities > 1)
     ]
+    forgotten = set(sorted(lane for lane, _ in kept if lane not in lanes)[: -limits.RANKS_REMEMBERED])
+    return [(lane, rank) for lane, rank in kept if lane not in forgotten]

@@ -11,7 +11,7 @@ from angelhair.engine.memory import Memory
 from angelhair.engine.ranks import NO_LANE, PLAIN, Rank
 from angelhair.engine.tenants import Tenants
 from angelhair.errors import AngelhairError
-from angelhair.model import BUCKETED, HIDDEN, MessageId, NewMessage
+from angelhair.model import BUCKETED, HIDDEN, DueId, MessageId, NewMessage
 
 PutOutcome = MessageId | AngelhairError
 
@@ -46,7 +46,9 @@ class Routed:
         for index, message in enumerate(self._messages):
             if message.group is not None and index not in elsewhere:
                 outcome = outcomes[index] if outcomes else None
-                self._tenants.was_put(message.group, outcome if isinstance(outcome, MessageId) else None)
+                # With the key of a message that waits in the delay line, nothing waits in a lane.
+                here = outcome if isinstance(outcome, MessageId) and not isinstance(outcome, DueId) else None
+                self._tenants.was_put(message.group, here)
 
 
 def route(memory: Memory, account: str, name: str, messages: Sequence[NewMessage]) -> Routed | None:

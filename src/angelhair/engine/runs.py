@@ -9,6 +9,7 @@ from angelhair.clock import Moment
 from angelhair.engine import dedup
 from angelhair.engine.bucketed import put, wake
 from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.keys import COMMITTED, PENDING, key_partition
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
@@ -88,13 +89,13 @@ async def _put_before(items: Sequence[dedup.Keyed], lane_of: Callable[[int], Lan
     took the row, when its window was over, set it aside under its token."""
     if not items:
         return set()
-    spans = [Span(dedup.key_partition(item), item.token, item.token) for item in items]
+    spans = [Span(key_partition(item.lane.incarnation, item.key), item.token, item.token) for item in items]
     found = {
         item.key: part.rows[0].values
         for item, part in zip(items, await read_surely(items[0].lane.store, spans), strict=True)
         if part.rows
     }
     ids = {key: dedup.named_in(row) for key, row in found.items()}
-    pending = [ids[key] for key, row in found.items() if row.get("status") == dedup.PENDING]
+    pending = [ids[key] for key, row in found.items() if row.get("status") == PENDING]
     late = await dedup.void_all(pending, lane_of, now)
-    return {key for key, row in found.items() if row.get("status") == dedup.COMMITTED or ids[key] in late}
+    return {key for key, row in found.items() if row.get("status") == COMMITTED or ids[key] in late}

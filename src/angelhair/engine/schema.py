@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 
 QUEUES = Table(
     "queues",
@@ -238,7 +238,43 @@ MEMBERS = Table(
 """Which servers there are. Partition: a group of slots. Row: a slot, which is used again. `member`: whose it is, or
 nobody's; `duration`: for how long it counts without another beat."""
 
+BAG_MESSAGES = Table(
+    "bag_messages",
+    conditional=False,
+    key=int,
+    columns={"body": bytes, "attributes": str, "enqueued_at": int, "origin": str, "deleted": int, "held_at": int},
+)
+"""The messages of databags. Partition: a block of slices and an epoch. Row: an id. `deleted`: when somebody deleted it;
+the column is set and never unset, and goes with the partition. `held_at`: since when the place is kept for a message
+with a key, which is not to be seen before it is sure to stay."""
+
+BAG_EPOCHS = Table(
+    "bag_epochs",
+    conditional=True,
+    key=int,
+    columns={
+        "version": int, "attempt": str, "open": int, "opened_at": int, "sealed": str, "over": str, "deleted": int,
+    },
+)
+"""Which epochs the blocks of a databag have. Partition: a databag. Row: a block. `open`: the one that takes puts;
+`sealed`: those that take none any more; `over`: those of which nothing is served any more; `version` grows with every
+change."""
+
+BAG_LOCKS = Table(
+    "bag_locks",
+    conditional=True,
+    key=int,
+    columns={
+        "last": int, "serving": int, "claim": str, "served_at": int, "duration": int, "given": bytes, "behind": int,
+    },
+    flags={"version": int, "deleted": int, "duplicates": int},
+)
+"""Which slices of a databag are locked. Partition: a block. Row: the first slice of a run that was served; `last`: its
+last one; `serving`: the `version` that it was served at, so of two that overlap the higher counts; `given`: the ids;
+`behind`: others lay before these."""
+
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,
-    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS, DUES, PARTS, SHARDS, CONSUMERS, MEMBERS,
+    ACCESS_KEYS, TOPICS, SUBSCRIPTIONS, DUES, PARTS, SHARDS, CONSUMERS, MEMBERS, BAG_MESSAGES,
+    BAG_EPOCHS, BAG_LOCKS,
 )

@@ -7,6 +7,7 @@ from angelhair.limits.access import *
 from angelhair.limits.asking import *
 from angelhair.limits.aws import *
 from angelhair.limits.calling import *
+from angelhair.limits.databags import *
 from angelhair.limits.delaying import *
 from angelhair.limits.members import *
 from angelhair.limits.serving import *

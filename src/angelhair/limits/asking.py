@@ -56,8 +56,9 @@ EXPIRE_AFTER_MAXIMUM_MS = 10 * 365 * 86_400_000
 over, which takes a look now and then; and it must fit into what a store can keep a row for, with the time before."""
 
 DUE_MAXIMUM_MS = 8_000 * 365 * 86_400_000
-"""The last time that a message may be due at, in the year 9,964: in 48 bits of milliseconds it leaves room for delays
-and lives."""
+"""The last time that the engine lets a message be due at, in the year 9,964: in 48 bits of milliseconds it leaves room
+for delays and lives. Who comes by REST, the client or the command meets `DUE_MAXIMUM_SECONDS` first; and, in a timeline
+whose rows expire, `TTL_LATEST_MS` and `TTL_MAXIMUM_SECONDS` before that."""
 
 PRIORITIES_MAXIMUM = 10
 """Priorities of a queue: as many as message queues commonly have. Each has lanes of its own."""

@@ -13,6 +13,10 @@ CLIENT_PAUSE_MOST_SECONDS = 5.0
 """The longest pause before the first repetition, and before any: each doubles the one before, and the true pause is
 anywhere below (full jitter), so that a thousand clients do not come back in step."""
 
+CLIENT_KEYLESS_SECONDS = 60.0
+"""For how long the client believes that a queue knows no keys, as a timeline does not, and puts without. One that was
+made again as another kind has keys again a minute later."""
+
 CLIENT_CONNECTIONS = 100
 """Connections that one client opens to its server at the same time."""
 
@@ -99,6 +103,10 @@ LOAD_RATE_MAXIMUM = 100_000
 
 LOAD_WAIT_SECONDS = 1.0
 """How long a consumer of `load` waits in one receive: it is this much later that it notices the end."""
+
+LOAD_DATABAG_SECONDS = 2.0
+"""For how long `load` hides what it receives from a databag. It acks at once, and whatever else lies in a partition
+waits for so long."""
 
 LOAD_DRAIN_SECONDS = 60.0
 """How long `load` waits for the last messages when all have been sent: twice the usual visibility time-out, so that

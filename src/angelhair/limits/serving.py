@@ -65,8 +65,9 @@ CONTENT_TYPE_LENGTH = 256
 """Characters in a message's content type: the longest registered name (255), and then some parameters of usual ones."""
 
 DUE_MAXIMUM_SECONDS = 4_102_444_800
-"""The latest due time, in seconds since 1970: the year 2100. Well within the longest delay, so a bound that can be
-published as a pattern instead of one that moves with the clock."""
+"""The latest due time over REST, from the client and from the command, in seconds since 1970: the year 2100. In a
+timeline whose rows expire it is sooner, `TTL_LATEST_MS` less its `expire_after`. Well within the longest delay, so a
+bound that can be published as a pattern instead of one that moves with the clock."""
 
 DELIVERIES_MAXIMUM = 1_000_000
 """What a queue's `max_deliveries` may be: no message needs more, and it fits a receipt's delivery number many times."""

@@ -10,7 +10,8 @@ TTL_MAXIMUM_SECONDS = 20 * 365 * 86_400
 
 TTL_LATEST_MS = 2_147_483_646_000
 """2038-01-19: the last moment at which Cassandra lets a row expire, as long as it writes files that its version 4 can
-read, which is what version 5 does unless it is told otherwise."""
+read, which is what version 5 does unless it is told otherwise. A message of a timeline is due its `expire_after`
+before that at the latest, on every store; if that is null nothing expires, and this bound is none."""
 
 CHANGE_ROWS = 500
 """Rows in one conditional write. On Cassandra 500 cost four times one row, and beyond that the gain flattens."""
@@ -162,6 +163,11 @@ DUE_SPARE = 64
 RANK_SHARE = 8
 """Of so many receives one begins with messages that would otherwise wait for others: of a lower priority, or of a noisy
 tenant. Seven eighths for those that come first is nearly all; an eighth is enough that nobody waits for ever."""
+
+RANKS_REMEMBERED = 256
+"""Urgent lanes that are gone and whose rank a queue still knows, the newest of them: for dead letters that come back.
+They stand in the queue's row, which every server reads every few seconds. Lanes are made anew by operators, a few at a
+time."""
 
 NOISY_MESSAGES = 30
 """Messages of one tenant that wait before it counts as noisy: SQS's figure. So many may stand before a quiet tenant's

@@ -158,6 +158,15 @@ def validate_timeline_message(message: NewMessage) -> None:
             raise InvalidRequest(name, "a timeline has none: its messages are ordered by their due times")
 
 
+def validate_databag_message(message: NewMessage) -> None:
+    """What a databag asks for beyond `validate_message`."""
+    if message.delay_ms:
+        raise InvalidRequest("delay", "a databag has none: what is put there may be served at once")
+    for name, value in (("group", message.group), ("priority", message.priority)):
+        if value:
+            raise InvalidRequest(name, "a databag has none: its messages are in no order")
+
+
 def validate_fifo_message(message: NewMessage) -> None:
     """What a fifo queue asks for beyond `validate_message`."""
     if message.group is None:

@@ -13,7 +13,7 @@ from angelhair.model.checks import validate_duration, validate_name, validate_wh
 
 DAY_MS = 86_400_000
 
-BUCKETED, FIFO, TIMELINE = "bucketed", "fifo", "timeline"
+KINDS = BUCKETED, FIFO, TIMELINE, DATABAG = "bucketed", "fifo", "timeline", "databag"
 """The kinds of queues."""
 
 FIFO_ENDING = ".fifo"
@@ -24,6 +24,31 @@ BY_QUEUE, BY_GROUP = "queue", "group"
 
 PART_MS = {"minute": 60_000, "hour": 3_600_000, "day": DAY_MS}
 """How long a part of a timeline is, by its granularity."""
+
+
+_OF_TIMELINES = ("granularity", "producer_delay_ms", "expire_after_ms", "lock_ms")
+_OF_DATABAGS = ("min_partitions", "max_partitions")
+_NOT_OF_DATABAGS = {
+    "lanes": "a databag has one: min_partitions and max_partitions say how it is cut",
+    "delay_ms": "a databag has none: what is put there may be served at once",
+    "max_deliveries": "a databag does not count deliveries, and has no dead letters",
+    "dead_letter_queue": "a databag does not count deliveries, and has no dead letters",
+}
+"""What the others have, and why a databag does not."""
+NOT_OF_KIND = {
+    BUCKETED: ("dedup_scope", *_OF_TIMELINES, *_OF_DATABAGS),
+    FIFO: ("repair_timeout_ms", "archive", "priorities", "fair", *_OF_TIMELINES, *_OF_DATABAGS),
+    TIMELINE: (
+        "bucket_size", "repair_timeout_ms", "retention_ms", "history_ms", "archive", "dedup_window_ms", "dedup_scope",
+        "priorities", "fair", *_OF_DATABAGS,
+    ),
+    DATABAG: (
+        "bucket_size", "repair_timeout_ms", "archive", "dedup_scope", "priorities", "fair", *_OF_TIMELINES,
+        *_NOT_OF_DATABAGS,
+    ),
+}
+"""Settings that have no meaning for a kind of queue: whoever asks for one is told that. They stand there with what they
+have if nobody says anything; so what a queue says of itself can be sent back as it is."""
 
 
 class _Unsaid(int): ...
@@ -58,12 +83,14 @@ class QueueSettings:
     lock_ms: int = 10_000
     """Of a timeline: how long the lock of a shard holds without being touched."""
 
+    min_partitions: int = limits.BAG_PARTITIONS_LEAST
+    max_partitions: int = limits.BAG_PARTITIONS_MOST
+    """Of a databag: between which the number of its partitions moves with the load."""
+
     FIXED = ("kind", "bucket_size")
     """What cannot change while a queue lives: ids are cut into buckets by it."""
     FIXED_OF_FIFO = ("lanes",)
     """And of a fifo queue: a group must stay in its lane."""
-    NOT_OF_FIFO = ("archive", "priorities")
-    """What a fifo queue does not have, and never will: whoever asks for it is told that."""
     FIXED_OF_TIMELINE = ("granularity",)
     """And of a timeline: rows are found by their part."""
 
@@ -72,6 +99,19 @@ class QueueSettings:
             object.__setattr__(self, "lanes", limits.SHARDS if self.kind == TIMELINE else 1)
 
     def validated(self) -> QueueSettings:
+        """As they are, for a new queue."""
+        self._validate()
+        for name in NOT_OF_KIND[self.kind]:
+            if getattr(self, name) != getattr(_ORDINARY, name):
+                raise self._absent(name)
+        return self
+
+    def _absent(self, name: str) -> InvalidRequest:
+        why = _NOT_OF_DATABAGS.get(name) if self.kind == DATABAG else None
+        ordinarily = f"a queue of the kind {self.kind!r} has no such setting"
+        return InvalidRequest(name.removesuffix("_ms"), why or ordinarily)
+
+    def _validate(self) -> None:
         validate_whole("bucket_size", self.bucket_size, limits.BUCKET_SIZE_MINIMUM, limits.BUCKET_SIZE_MAXIMUM)
         validate_whole("lanes", self.lanes, 1, self.lanes_maximum)
         validate_duration("visibility_timeout", self.visibility_timeout_ms, 0)
@@ -89,18 +129,14 @@ class QueueSettings:
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(name, f"must be true or false, not {getattr(self, name)!r}")
         validate_whole("priorities", self.priorities, 1, limits.PRIORITIES_MAXIMUM)
-        if self.kind not in (BUCKETED, FIFO, TIMELINE):
-            raise InvalidRequest("kind", f"{self.kind!r} is none; there are 'bucketed', 'fifo' and 'timeline'")
+        if self.kind not in KINDS:
+            raise InvalidRequest("kind", f"{self.kind!r} is none; there are {', '.join(KINDS)}")
         if self.dedup_scope not in (BY_QUEUE, BY_GROUP):
             raise InvalidRequest("dedup_scope", f"must be 'queue' or 'group', not {self.dedup_scope!r}")
-        if self.kind != BUCKETED and self.priorities > 1:
-            raise InvalidRequest("priorities", f"a queue of the kind {self.kind!r} has none")
-        if self.archive and self.kind != BUCKETED:
-            raise InvalidRequest("archive", f"a {self.kind} queue cannot be archived")
         self._validate_timeline()
+        self._validate_partitions()
         if self.kind == FIFO:
             self._validate_fifo()
-        return self
 
     def _validate_fifo(self) -> None:
         validate_duration("dedup_window", self.dedup_window_ms, 1_000, limits.FIFO_WINDOW_MAXIMUM_MS)
@@ -118,6 +154,15 @@ class QueueSettings:
             least_ms, most_ms = limits.EXPIRE_AFTER_MINIMUM_MS, limits.EXPIRE_AFTER_MAXIMUM_MS
             validate_duration("expire_after", self.expire_after_ms, least_ms, most_ms)
 
+    def _validate_partitions(self) -> None:
+        """Whatever the kind, as above."""
+        validate_whole("min_partitions", self.min_partitions, 1, limits.BAG_SLICES)
+        validate_whole("max_partitions", self.max_partitions, 1, limits.BAG_SLICES)
+        if self.min_partitions > self.max_partitions:
+            raise InvalidRequest(
+                "min_partitions", f"{self.min_partitions} is more than max_partitions, which is {self.max_partitions}"
+            )
+
     @property
     def lanes_maximum(self) -> int:
         return limits.SHARDS_MAXIMUM if self.kind == TIMELINE else limits.LANES_MAXIMUM
@@ -130,18 +175,21 @@ class QueueSettings:
     def fixed(self) -> tuple[str, ...]:
         """What of this queue cannot change while it lives."""
         endless = ("expire_after_ms",) if self.expire_after_ms is None else ()  # its rows would never go
-        of_fifo = (*self.FIXED_OF_FIFO, *self.NOT_OF_FIFO)
-        more = {FIFO: of_fifo, TIMELINE: (*self.FIXED_OF_TIMELINE, *endless)}
-        return (*self.FIXED, *more.get(self.kind, ()))
+        more = {FIFO: self.FIXED_OF_FIFO, TIMELINE: (*self.FIXED_OF_TIMELINE, *endless)}
+        return (*self.FIXED, *more.get(self.kind, ()), *NOT_OF_KIND[self.kind])
 
     def changed(self, changes: Mapping[str, Any]) -> QueueSettings:
         known = {field.name for field in fields(self)}
         for name in changes:
             if name not in known:
                 raise InvalidRequest(name, "is not a setting of a queue")
-            if name in self.fixed and name not in self.NOT_OF_FIFO and changes[name] != getattr(self, name):
+            if name in self.fixed and changes[name] != getattr(self, name):
+                if name in NOT_OF_KIND[self.kind]:
+                    raise self._absent(name)
                 raise InvalidRequest(name, "cannot change after the queue was created")
-        changed = replace(self, **changes).validated()
+        changed = replace(self, **changes)
+        # A queue of an earlier version may have what it has no use for: that is no reason to refuse another change.
+        changed._validate()
         if self.kind == TIMELINE and self._lives_longer(changed):
             raise InvalidRequest(
                 "expire_after", "cannot grow: rows of before live for less, and would go before anybody renews them"
@@ -161,3 +209,6 @@ class QueueSettings:
         """Settings that a newer server wrote are passed over, so that an older one goes on serving."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: value for name, value in json.loads(text).items() if name in known})
+
+
+_ORDINARY = QueueSettings()

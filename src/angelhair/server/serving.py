@@ -89,6 +89,7 @@ async def serve(
     observing = Observing(settings, *(place or (None, None)))
     store = observing.store(await open_store(), clock)
     engine = MeasuredEngine(store, identities, clock, observing.observer)
+    engine.memory.sync_ms = int(settings.databag_sync_seconds * 1000)
     service = Service(store, identities, clock, engine, observing.observer)
     audit = Audit()
     keyring = Keyring(store, audit)

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from angelhair.model import BUCKETED, FIFO, TIMELINE
+from angelhair.model import BUCKETED, DATABAG, FIFO, TIMELINE
 from angelhair.simulation.fair_variation import FAIR
 from angelhair.simulation.run import TOPICS, Judged, run_seed
 
-KINDS = (BUCKETED, FIFO, FAIR, TOPICS, TIMELINE)
+KINDS = (BUCKETED, FIFO, FAIR, TOPICS, TIMELINE, DATABAG)
 """Worlds that can be played, by what is in their queues."""
 
 AS_MANY_TOGETHER = (FIFO, FAIR, TOPICS)

@@ -256,6 +256,9 @@ class Clients:
             try:
                 await self.request(lambda server: self._on(server, "create_queue", queue, settings))
                 return
+            except InvalidRequest:
+                # No patience helps against that: the world is not as it was meant.
+                raise
             except (AngelhairError, NoAnswer):
                 await self.process.sleep(300)
 

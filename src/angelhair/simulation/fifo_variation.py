@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from angelhair.model import BY_GROUP, BY_QUEUE, FIFO
+from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, QueueSettings
 from angelhair.simulation.themes import Theme
 from angelhair.simulation.variation import Variation
 
@@ -37,6 +37,7 @@ def draw_fifo(source: random.Random, theme: Theme) -> Variation:
         kind=FIFO,
         lanes=lanes,
         delay_ms=source.choice((0, 0, 0, 700)),
+        repair_timeout_ms=QueueSettings().repair_timeout_ms,
         dedup_window_ms=LONG_WINDOW_MS if repeated else SHORT_WINDOW_MS,
         dedup_scope=BY_GROUP if lanes > 1 else source.choice((BY_QUEUE, BY_GROUP)),
     )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from angelhair.engine.transfer import MOVED
-from angelhair.model import BUCKETED, FIFO, TIMELINE, QueueSettings
+from angelhair.model import BUCKETED, DATABAG, FIFO, TIMELINE, QueueSettings
+from angelhair.simulation import databag_variation
 from angelhair.simulation.checkers import CHECKERS
+from angelhair.simulation.checkers.databags import DATABAG_CHECKERS
 from angelhair.simulation.checkers.timelines import TIMELINE_CHECKERS
 from angelhair.simulation.checkers.topics import TOPIC_CHECKERS
 from angelhair.simulation.clients import Clients
+from angelhair.simulation.databag_run import play_databag
 from angelhair.simulation.fair_variation import CALM_SHARE, FAIR, draw_fair
 from angelhair.simulation.faults import FaultPlan
 from angelhair.simulation.fifo_inspection import FifoInspector, FifoWitness
@@ -31,6 +34,9 @@ from angelhair.simulation.world import World
 
 TOPICS = "topics"
 """In place of a kind of queue."""
+
+CALM_SHARES = {FAIR: CALM_SHARE, DATABAG: databag_variation.CALM_SHARE}
+"""By kind, how many of the seeds are without a fault."""
 
 QUEUE, DEAD = "work", "dead"
 DEAD_BUCKET_SIZE = 5
@@ -60,12 +66,14 @@ def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judg
     source = random.Random(f"theme {seed}")
     theme = draw_theme(seed, source)
     plan = theme.sharpen(FaultPlan.draw(source), source)
-    calm = kind == FAIR and source.random() < CALM_SHARE
+    calm = kind in CALM_SHARES and source.random() < CALM_SHARES[kind]
     with World(seed, FaultPlan() if calm else plan, trace) as world:
         if kind == TOPICS:
             return _judged_topics(world, draw_topics(source, theme))
         if kind == TIMELINE:
             return _judged_timeline(world, draw_timeline(source, theme))
+        if kind == DATABAG:
+            return _judged_databag(world, databag_variation.draw_databag(source, theme, calm))
         if kind == FIFO:
             variation = draw_fifo(source, theme)
         elif kind == FAIR:
@@ -98,6 +106,17 @@ def _judged_timeline(world: World, variation: TimelineVariation) -> Judged:
     with bounds_in_force(variation.base.bounds):
         outcome = play_timeline(world, variation)
     violations = [f"{checker.__name__}: {text}" for checker in TIMELINE_CHECKERS for text in checker(outcome)]
+    counts = outcome.faults
+    return Judged(
+        world.seed, outcome.history.operations, sum(counts.values()), world.steps, tuple(violations),
+        tuple(sorted(counts)),
+    )
+
+
+def _judged_databag(world: World, variation: Variation) -> Judged:
+    with bounds_in_force(variation.bounds):
+        outcome = play_databag(world, variation)
+    violations = [f"{checker.__name__}: {text}" for checker in DATABAG_CHECKERS for text in checker(outcome)]
     counts = outcome.faults
     return Judged(
         world.seed, outcome.history.operations, sum(counts.values()), world.steps, tuple(violations),
@@ -159,9 +178,9 @@ def _end_faults(world: World, variation: Variation, servers: dict[str, Server]) 
 
 
 async def _make_queues(clients: Clients, settings: QueueSettings) -> None:
-    dead = QueueSettings(
-        kind=settings.kind, bucket_size=DEAD_BUCKET_SIZE, retention_ms=None, repair_timeout_ms=1_000
-    )
+    dead = QueueSettings(kind=settings.kind, bucket_size=DEAD_BUCKET_SIZE, retention_ms=None)
+    if settings.kind != FIFO:
+        dead = replace(dead, repair_timeout_ms=1_000)
     await clients.make_queue(DEAD, dead)
     await clients.make_queue(QUEUE, settings)
 

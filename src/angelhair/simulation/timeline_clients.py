@@ -28,6 +28,8 @@ from angelhair.simulation.timeline_variation import (
 from angelhair.simulation.world import World
 
 T = TypeVar("T")
+DEAD = "dead"
+"""The queue of dead letters."""
 RESHAPED_MOST = 6
 """How often the number of shards is changed: each change leaves some behind that every consumer has to look after."""
 FAR_SPOTS = 3
@@ -279,6 +281,9 @@ class TimelineClients:
             for verb in ("stats", "shards"):
                 await self.request(lambda server, verb=verb: getattr(server.engine, verb)(ACCOUNT, self.queue))  # type: ignore[misc]
             await self.request(lambda server: server.engine.peek(ACCOUNT, self.queue, 20))
+        elif deed == "redrive":
+            destination = self.random.choice((None, self.queue))
+            await self.request(lambda server: server.engine.redrive(ACCOUNT, DEAD, destination, 10))
         elif deed == "delete":
             cleared = Cleared(self.queue, self.world.now_us, None, True)
             self.history.cleared.append(cleared)

@@ -54,6 +54,17 @@ class Passed:
     at_us: int
     deliveries: int
     """As its row says: above 0 for one that was set aside before."""
+    sent_back: bool = False
+    """It had been a dead letter, and had gone back to the timeline by then."""
+
+
+@dataclass(slots=True)
+class SentBack:
+    """A dead letter that was crossed off though it was not safe in a timeline at that instant."""
+
+    id: str
+    body: str
+    at_us: int
 
 
 @dataclass(slots=True)
@@ -62,6 +73,7 @@ class TimelineHistory(History):
     """What was wrong with the rows of shards, at the instant at which it came to be."""
     taken: list[Taken] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)
+    sent_back: list[SentBack] = field(default_factory=list)
     windows: list[str] = field(default_factory=list)
     """Shards of which more was given beyond the checkpoint than is allowed."""
     settling: Counter[str] = field(default_factory=Counter)

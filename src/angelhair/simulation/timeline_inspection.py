@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from angelhair import limits
 from angelhair.engine.catalog import SEALED, load
-from angelhair.engine.schema import BODIES, DUES, SHARDS
-from angelhair.engine.store import Change, Partition, Row, RowChange, Values
+from angelhair.engine.schema import BODIES, DUES, SHARDS, STATES
+from angelhair.engine.store import Change, Key, Partition, Row, RowChange, Values
+from angelhair.engine.transfer import MOVED
 from angelhair.model import DueId
 from angelhair.simulation.cluster import Cluster
 from angelhair.simulation.inspection import Truth
-from angelhair.simulation.timeline_history import Given, Passed, Shard, Taken, TimelineHistory
+from angelhair.simulation.timeline_history import Given, Passed, SentBack, Shard, Taken, TimelineHistory
 
 NAMED = 16
 """So much of an incarnation does a receipt name."""
@@ -23,6 +24,8 @@ DRIFT = 1_000
 """Monotonic clocks are wrong by less than one part in so many."""
 Place = tuple[Shard, str]
 """Of a row among what is due: its shard and its key."""
+Grave = tuple[str, Key]
+"""Of a dead letter: its bucket and its number."""
 
 
 def told(receipt: str, message: DueId) -> tuple[Shard, int]:
@@ -41,8 +44,16 @@ class ShardWitness:
         """By shard and key, the body and its deliveries, of all that was ever written."""
         self._copies: dict[str, set[Place]] = {}
         """By body, where it is among what is due."""
-        self._dead: set[str] = set()
-        """Bodies that are in a queue of dead letters."""
+        self._graves: dict[Grave, str] = {}
+        """The bodies of all that was ever written to a queue of dead letters."""
+        self._dead: dict[str, set[Grave]] = {}
+        """By body, where it is among the dead letters."""
+        self._left: set[Grave] = set()
+        """Dead letters that are crossed off there: they went back."""
+        self._returned: set[str] = set()
+        """Their bodies."""
+        self.returning: set[str] = set()
+        """Bodies of dead letters that were on their way back, however far they came."""
         self._last: dict[Shard, str] = {}
         self._changed_us: dict[Shard, int] = {}
         """When the row of a shard was last changed."""
@@ -54,7 +65,7 @@ class ShardWitness:
 
     def _see_write(self, partition: Partition, rows: Sequence[Row]) -> None:
         if partition.table is BODIES:
-            self._dead.update(_text(row.values.get("body")) for row in rows)
+            self._bury(partition, rows)
         if partition.table is not DUES:
             return
         incarnation, lane, _ = partition.key.split(".", 2)
@@ -69,9 +80,35 @@ class ShardWitness:
             self._rows.setdefault(shard, {})[key] = (body, _number(row.values.get("deliveries")))
             self._copies.setdefault(body, set()).add((shard, key))
 
+    # ---- dead letters
+
+    def _bury(self, partition: Partition, rows: Sequence[Row]) -> None:
+        for row in rows:
+            grave, body = (partition.key, row.key), _text(row.values.get("body"))
+            self._graves[grave] = body
+            if grave not in self._left:
+                self._dead.setdefault(body, set()).add(grave)
+
+    def _send_back(self, partition: Partition, rows: Sequence[RowChange]) -> None:
+        """What goes back is in a timeline before it is crossed off."""
+        for row in rows:
+            values, grave = row.values or {}, (partition.key, row.key)
+            body = self._graves.get(grave, "")
+            if str(values.get("moving_to") or "").startswith(f"{MOVED}/"):
+                self.returning.add(body)
+            if values.get("settled") == MOVED:
+                self._left.add(grave)
+                self._returned.add(body)
+                self._dead.get(body, set()).discard(grave)
+                if not self._dead.get(body) and not any(self._ahead(place) for place in self._copies.get(body, ())):
+                    identity = f"{partition.key.split('.')[1]}-{row.key}"
+                    self._history.sent_back.append(SentBack(identity, body, self._cluster.scheduler.now_us))
+
     # ---- rows of shards
 
     def _see_change(self, change: Change) -> None:
+        if change.partition.table is STATES:
+            self._send_back(change.partition, change.rows)
         if change.partition.table is not SHARDS:
             return
         incarnation, lane = change.partition.key.split(".")
@@ -118,15 +155,21 @@ class ShardWitness:
             if old < key <= new and not self._safe(shard, key, body):
                 identity = f"{shard[1]}-{key}"
                 self._history.passed.append(
-                    Passed(shard, identity, body, self._cluster.scheduler.now_us, deliveries)
+                    Passed(
+                        shard, identity, body, self._cluster.scheduler.now_us, deliveries,
+                        body in self._returned,
+                    )
                 )
 
     def _safe(self, shard: Shard, key: str, body: str) -> bool:
         """Whether it is somewhere else, too, where it will be found: dead, or due later."""
-        return body in self._dead or any(
-            place != (shard, key) and place[0][0] == shard[0] and place[1] > self._last.get(place[0], "")
+        return bool(self._dead.get(body)) or any(
+            place != (shard, key) and place[0][0] == shard[0] and self._ahead(place)
             for place in self._copies.get(body, ())
         )
+
+    def _ahead(self, place: Place) -> bool:
+        return place[1] > self._last.get(place[0], "")
 
     def _fault(self, shard: Shard, what: str) -> None:
         self._history.shard_faults.append(f"shard {shard[1]} at {self._cluster.scheduler.now_us} us: {what}")

@@ -9,7 +9,7 @@ from angelhair.simulation.nemesis import Nemesis
 from angelhair.simulation.process import Process
 from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND
 from angelhair.simulation.servers import ACCOUNT
-from angelhair.simulation.timeline_clients import TimelineClients
+from angelhair.simulation.timeline_clients import DEAD, TimelineClients
 from angelhair.simulation.timeline_history import DuePut, TimelineHistory
 from angelhair.simulation.timeline_inspection import ShardWitness, leftovers
 from angelhair.simulation.timeline_outcome import TimelineOutcome
@@ -17,7 +17,7 @@ from angelhair.simulation.timeline_servers import TimelineServer
 from angelhair.simulation.timeline_variation import SHORT_LIFE_MS, TimelineVariation
 from angelhair.simulation.world import World
 
-QUEUE, DEAD = "work", "dead"
+QUEUE = "work"
 LOAD_LIMIT_MS = 30 * 60_000
 DRAIN_PATIENCE_MS = 5 * 60_000
 DRAIN_DELAYS = 10
@@ -61,6 +61,7 @@ def play_timeline(world: World, variation: TimelineVariation) -> TimelineOutcome
         _neglect(world)
     _drain(world, clients, outcome)
     history.largest_skew_us = world.worst_skew_us
+    outcome.redriven = frozenset(witness.returning)
     outcome.faults, outcome.steps = dict(world.faults.counts), world.steps
     return outcome
 
@@ -81,6 +82,7 @@ def _load(world: World, clients: TimelineClients, variation: TimelineVariation) 
     began_ms = world.now_ms
     while world.now_ms - began_ms < LOAD_LIMIT_MS and not all(task.done() for task in producers):
         world.run_for_ms(SLICE_MS)
+    world.run_for_ms(variation.linger_ms)
 
 
 def _end_faults(world: World, variation: TimelineVariation, servers: dict[str, TimelineServer]) -> None:

@@ -53,6 +53,13 @@ TEMPERS = (
 )
 """What a consumer may do with a delivery; see `TimelineClients`."""
 
+REDRIVE_SHARE = 0.7
+"""Of the seeds with dead letters, those in which messages die often and an operator sends them back."""
+FAILING = ("forget", "forget", "release")
+"""What their consumers do beside all else."""
+LINGER_MS = 45_000
+"""For so long they go on when all is put: a message takes some deliveries to die, and some more to die again."""
+
 SHORT_LIFE_MS = 2 * HOUR_MS
 """The shortest time after which rows expire: several times what a seed's faults and its load last."""
 NEGLECT_SHARE = 0.06
@@ -73,6 +80,8 @@ class TimelineVariation:
     neglected: bool
     drainers: str
     """Who works off what is left: `all` servers, or `one` of them, or `named` consumers."""
+    linger_ms: int
+    """For how long consumers and operator go on when all is put."""
 
     @property
     def settings(self) -> QueueSettings:
@@ -99,6 +108,15 @@ def draw_timeline(source: random.Random, theme: Theme) -> TimelineVariation:
     )
     consumers = base.consumers + source.choice((0, 0, 1, 3))
     deeds = [deed for deed in base.deeds if deed in ("lanes", "look", "delete")]
+    redriving = settings.dead_letter_queue is not None and source.random() < REDRIVE_SHARE
+    if redriving:
+        deeds += ["redrive"] * source.choice((1, 3))
+        settings = replace(
+            settings,
+            max_deliveries=source.choice((1, 1, 2)),
+            visibility_timeout_ms=source.choice((500, 2_000)),
+            producer_delay_ms=min(settings.producer_delay_ms, 1_000),
+        )
     return TimelineVariation(
         base=replace(
             base,
@@ -112,9 +130,10 @@ def draw_timeline(source: random.Random, theme: Theme) -> TimelineVariation:
         ),
         named=source.choice((0, consumers, consumers, consumers // 2)),
         dues=source.choice(DUES),
-        tempers=tuple(source.sample(TEMPERS, source.randint(2, len(TEMPERS)))),
+        tempers=(*source.sample(TEMPERS, source.randint(2, len(TEMPERS))), *(FAILING if redriving else ())),
         wandering=source.choice((0.0, 0.0, 0.02, 0.2)),
         lives=source.choice((0.0, 0.02, 0.1)),
         neglected=neglected,
         drainers=source.choice(("all", "one", "named")),
+        linger_ms=LINGER_MS if redriving else 0,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from angelhair.engine.topics.values import Publication, TopicSettings
-from angelhair.errors import AngelhairError, TopicNotFound
+from angelhair.errors import AngelhairError, InvalidRequest, TopicNotFound
 from angelhair.model import FIFO, QueueSettings
 from angelhair.simulation.clients import REQUEST_TIMEOUT_MS
 from angelhair.simulation.network import NoAnswer, ask
@@ -128,6 +128,9 @@ class TopicClients:
             try:
                 await self.request(lambda server: server.engine.create_queue(ACCOUNT, queue, settings))
                 return
+            except InvalidRequest:
+                # No patience helps against that: the world is not as it was meant.
+                raise
             except (AngelhairError, NoAnswer):
                 await self.process.sleep(300)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from angelhair import limits
 from angelhair.engine.topics.values import STANDARD, TopicSettings
-from angelhair.model import FIFO, QueueSettings
+from angelhair.model import FIFO, NOT_OF_KIND, QueueSettings
 from angelhair.simulation.checkers.topics import due
 from angelhair.simulation.fifo_variation import FIFO_VARIED, LONG_WINDOW_MS
 from angelhair.simulation.nemesis import Nemesis
@@ -92,8 +92,9 @@ def play_topics(world: World, variation: Variation) -> TopicOutcome:
 
 
 async def _prepare(clients: TopicClients, settings: QueueSettings, fifo_queues: tuple[str, ...]) -> None:
+    absent = {name: getattr(QueueSettings(), name) for name in NOT_OF_KIND[FIFO]}
+    fifo = replace(settings, kind=FIFO, dedup_window_ms=LONG_WINDOW_MS, **absent)
     for name in QUEUES:
-        fifo = replace(settings, kind=FIFO, dedup_window_ms=LONG_WINDOW_MS)
         await clients.make_queue(name, fifo if name in fifo_queues else settings)
     await clients.make_topic()
     for name in QUEUES[:2]:

@@ -26,6 +26,13 @@ def dropped(run: Run, purged: int) -> DataLost:
     return DataLost(f"{'; '.join(reasons)} ({LENIENT})")
 
 
+def dropped_epoch(block: int, epoch: int) -> DataLost:
+    return DataLost(
+        f"epoch {epoch} of block {block} was dropped before it was read: all of it was deleted, purged or expired, and "
+        f"the databag's history is over for it; or the databag itself was deleted ({LENIENT})"
+    )
+
+
 def unarchived(run: Run) -> DataLost:
     return DataLost(f"{_ids(run)} were dropped before they came to the lake: was `archive` off? ({LENIENT})")
 

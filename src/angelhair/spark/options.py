@@ -129,6 +129,17 @@ class ReadOptions:
         return self
 
 
+def refuse_marks(options: ReadOptions, kind: str, time: str) -> None:
+    """For a kind that has no buckets. `time`: the column that one filters by, in place of a beginning and an end."""
+    if options.lake is not None:
+        raise InvalidRequest("lake", f"a {kind} has none")
+    if options.isolation != COMMITTED:
+        raise InvalidRequest("isolation", f"a {kind} has neither final nor finished buckets; it is read as it is")
+    for name, given, default in (("start", options.start, BEGINNING), ("end", options.end, END)):
+        if given != default:
+            raise InvalidRequest(name, f"a {kind} is read from end to end: filter by `{time}`")
+
+
 def _columns(options: Mapping[str, str]) -> tuple[str, ...]:
     named = options.get("columns")
     if named:

@@ -10,15 +10,18 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from angelhair.engine import catalog, places
-from angelhair.engine.catalog import Reading
+from angelhair.engine.catalog import Queue, Reading
 from angelhair.engine.marks import QueueGone, pointer_marks
 from angelhair.engine.store import Span
 from angelhair.errors import InvalidRequest, QueueNotFound
-from angelhair.model import BUCKETED, TIMELINE
+from angelhair.model import BUCKETED, DATABAG, TIMELINE
 
 COMMITTED, FINAL, FINISHED = "committed", "final", "finished"
 ISOLATIONS = (COMMITTED, FINAL, FINISHED)
 """Everything that is there; what gains no message any more; what never changes again."""
+
+WITHOUT_BUCKETS = (TIMELINE, DATABAG)
+"""Kinds that have no marks either, by which a stream or a job could go. A batch reads them as they are."""
 
 
 class LaneShape(NamedTuple):
@@ -65,20 +68,31 @@ class Run(NamedTuple):
         return range(self.first // bucket_size, -(-self.end // bucket_size))
 
 
-async def look(store: Reading, account: str, name: str) -> QueueShape:
-    """The queue as it is now. Raises `QueueNotFound`."""
+async def found(store: Reading, account: str, name: str) -> Queue:
+    """The queue, of whichever kind. Raises `QueueNotFound`."""
     queue = await catalog.load(store, account, name)
     if queue is None or queue.status != catalog.ACTIVE:
         raise QueueNotFound(account, name)
-    if queue.settings.kind != BUCKETED:
-        more = "; a timeline can be read by a batch" if queue.settings.kind == TIMELINE else ""
-        raise InvalidRequest("queue", f"{name} is a {queue.settings.kind} queue; only bucketed ones can be read{more}")
+    return queue
+
+
+async def look(store: Reading, account: str, name: str) -> QueueShape:
+    """A bucketed queue as it is now. Raises `QueueNotFound`."""
+    queue = await found(store, account, name)
+    kind = queue.settings.kind
+    if kind in WITHOUT_BUCKETS:
+        raise InvalidRequest(
+            "queue", f"{name} is a {kind}, which no stream and no job can read: read it by a batch (spark.read), as "
+            "often as need be"
+        )
+    if kind != BUCKETED:
+        raise InvalidRequest("queue", f"{name} is a {kind} queue; only bucketed ones can be read")
     numbers = sorted(queue.lanes)
     spans = [Span(places.sequence(queue.incarnation, number)) for number in numbers]
     spans += [Span(places.pointers(queue.incarnation, number)) for number in numbers]
-    found = await store.read(spans)
+    slices = await store.read(spans)
     lanes = []
-    for number, sequence, pointers in zip(numbers, found, found[len(numbers) :], strict=False):
+    for number, sequence, pointers in zip(numbers, slices, slices[len(numbers) :], strict=False):
         row = sequence.rows[0].values if sequence.rows else {}
         next_id = row.get("next")
         try:

@@ -1,4 +1,5 @@
-"""Which buckets a filter leaves: coarse, as Spark still tests every row of those that are read."""
+"""Which buckets a filter leaves, and of a databag which epochs: coarse, as Spark tests every row of those that are read
+anyway."""
 
 from __future__ import annotations
 
@@ -17,14 +18,19 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
+from angelhair.engine.databag.lane import LANE
 from angelhair.errors import InvalidRequest
 from angelhair.model import MessageId
-from angelhair.spark.columns import DELAYED, IN_FLIGHT, MOVING, WAITING
+from angelhair.spark.columns import ACKED, DELAYED, EXPIRED, IN_FLIGHT, MOVING, PURGED, WAITING
 from angelhair.spark.planning import QueueShape, Run
 from angelhair.spark.points import Times
+from angelhair.spark.reading.bags import Piece
 
 UNSETTLED = frozenset((WAITING, DELAYED, IN_FLIGHT, MOVING))
 """States that no message of a finished bucket has."""
+
+IN_FINISHED_EPOCH, IN_OTHER_EPOCH = frozenset((ACKED, EXPIRED, PURGED)), frozenset((WAITING, IN_FLIGHT, ACKED, EXPIRED))
+"""States that messages of a databag can have."""
 
 
 def narrowed(runs: Iterable[Run], shape: QueueShape, filters: Sequence[Filter]) -> list[Run]:
@@ -36,6 +42,39 @@ def narrowed(runs: Iterable[Run], shape: QueueShape, filters: Sequence[Filter]) 
         if narrow is not None:
             runs = [left for run in runs if (left := narrow(run, shape, test)).end > left.first]
     return runs
+
+
+def narrowed_piece(piece: Piece, open_epoch: int, is_finished: bool, filters: Sequence[Filter]) -> Piece | None:
+    """What of an epoch of a databag may hold a row that passes all filters; None: nothing. `open_epoch`: of its
+    block."""
+    states = IN_FINISHED_EPOCH if is_finished else IN_OTHER_EPOCH
+    same = {"lane": LANE, "bucket": piece.bucket}
+    for test in filters:
+        column: tuple[str, ...] = getattr(test, "attribute", ())
+        name = column[0] if len(column) == 1 else ""
+        if name in same and not _passes(same[name], test):
+            return None
+        if name == "state" and (values := _values(test)) is not None and states.isdisjoint(values):
+            return None
+        if name in ("id", "number"):
+            piece = _ids_left(piece, open_epoch, name, test)
+            if piece.last < piece.first:
+                return None
+    return piece
+
+
+def _ids_left(piece: Piece, open_epoch: int, name: str, test: Filter) -> Piece:
+    values = _values(test)
+    if values is not None:
+        wanted = values if name == "number" else _numbers(values, LANE)
+        there = [number for number in wanted if number is not None and piece.may_hold(number, open_epoch)]
+        first, last = min(there, default=1), max(there, default=0)
+    elif name == "number":
+        run = _between(Run(LANE, piece.first, piece.last + 1), test, lambda number: (number, number + 1))
+        first, last = run.first, run.end - 1
+    else:
+        return piece
+    return piece._replace(first=max(piece.first, first), last=min(piece.last, last))
 
 
 def times_of(filters: Sequence[Filter], column: str = "enqueued_at") -> Times:
@@ -105,29 +144,39 @@ def _by_bucket(run: Run, shape: QueueShape, test: Filter) -> Run:
 
 
 def _by_lane(run: Run, _: QueueShape, test: Filter) -> Run:
+    return run if _passes(run.lane, test) else _nothing_of(run)
+
+
+def _passes(value: int, test: Filter) -> bool:
+    """Of a column that has one value in all that is looked at: the comparison is as good as done."""
     values = _values(test)
     if values is not None:
-        return run if run.lane in values else _nothing_of(run)
-    # The lane has one value in all of the run: the comparison is as good as done for it.
-    compared = _between(Run(0, run.lane, run.lane + 1), test, lambda lane: (lane, lane + 1))
-    return run if compared.end > compared.first else _nothing_of(run)
+        return value in values
+    compared = _between(Run(0, value, value + 1), test, lambda each: (each, each + 1))
+    return compared.end > compared.first
 
 
 def _by_id(run: Run, _: QueueShape, test: Filter) -> Run:
     values = _values(test)
     if values is None:
         return run
+    numbers = _numbers(values, run.lane)
+    if not numbers:
+        return _nothing_of(run)
+    return run._replace(first=max(run.first, min(numbers)), end=min(run.end, max(numbers) + 1))
+
+
+def _numbers(values: Sequence[Any], wanted_lane: int) -> list[int]:
+    """Of those values that are ids of messages in the lane."""
     numbers = []
     for text in values:
         try:
             lane, number = MessageId.parse(text)
         except (InvalidRequest, AttributeError):
             continue
-        if lane == run.lane:
+        if lane == wanted_lane:
             numbers.append(number)
-    if not numbers:
-        return _nothing_of(run)
-    return run._replace(first=max(run.first, min(numbers)), end=min(run.end, max(numbers) + 1))
+    return numbers
 
 
 def _by_state(run: Run, shape: QueueShape, test: Filter) -> Run:

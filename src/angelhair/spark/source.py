@@ -20,19 +20,24 @@ from pyspark.sql.types import StructType
 
 from angelhair.clock import SystemClock
 from angelhair.errors import InvalidRequest
-from angelhair.spark import missing, timelines
+from angelhair.model import DATABAG, TIMELINE
+from angelhair.spark import databags, missing, timelines
 from angelhair.spark.choosing import chosen
 from angelhair.spark.columns import checked_names, raw_names, schema_of
 from angelhair.spark.holding import NOTHING, Held
 from angelhair.spark.looking import Looking
 from angelhair.spark.options import ReadOptions
-from angelhair.spark.planning import LaneShape, QueueShape, Run, cut
+from angelhair.spark.planning import LaneShape, QueueShape, Run, cut, found
 from angelhair.spark.points import Times
 from angelhair.spark.reading.runs import purged_below, read_run
 from angelhair.spark.shaping import Lane, as_asked, between_times, shaped
 from angelhair.spark.writing.options import WriteOptions
 
 ALWAYS = Times()
+
+WITHOUT_BUCKETS = {TIMELINE: timelines.partitions, DATABAG: databags.partitions}
+"""By kind of a queue that has none: what there is to read of it."""
+
 
 class AngelhairDataSource(DataSource):
     takes_filters = False
@@ -110,11 +115,13 @@ class QueueReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         with Looking(self._options.place) as looking:
-            timeline = looking.run(lambda store: timelines.look(store, self._options, self._filters))
-            if timeline is not None:
-                return timelines.planned(self._options, timeline)
-            choice = chosen(looking, self._options, self._filters)
-        return planned(self._options, choice.shape, choice.runs, choice.held, choice.window)
+            options = self._options
+            queue = looking.run(lambda store: found(store, options.account, options.queue))
+            partitions_of = WITHOUT_BUCKETS.get(queue.settings.kind)
+            if partitions_of is not None:
+                return looking.run(lambda store: partitions_of(store, queue, options, self._filters))
+            choice = chosen(looking, options, self._filters)
+        return planned(options, choice.shape, choice.runs, choice.held, choice.window)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self._options, partition)
@@ -151,6 +158,8 @@ def _lane(shape: QueueShape, lane: LaneShape | None, now_ms: int) -> Lane:
 def read_partition(options: ReadOptions, partition: Any) -> Iterator[pa.RecordBatch]:
     if isinstance(partition, timelines.TimelinePartition):
         return timelines.read(options, partition)
+    if isinstance(partition, databags.BagPartition):
+        return databags.read(options, partition)
     if partition.run.end <= partition.run.first:
         return iter(())
     return _from_queue(options, partition) if partition.files is None else _from_lake(options, partition)

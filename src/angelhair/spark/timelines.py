@@ -15,14 +15,11 @@ from pyspark.sql.datasource import Filter, InputPartition
 
 from angelhair import limits
 from angelhair.clock import SystemClock
-from angelhair.engine import catalog, places
+from angelhair.engine import places
 from angelhair.engine.catalog import Queue, Reading
 from angelhair.engine.store import Span
-from angelhair.errors import InvalidRequest
-from angelhair.model import TIMELINE
 from angelhair.spark.columns import ACKED, DELAYED, QUEUE, TIME, WAITING, arrow_schema_of
-from angelhair.spark.options import BEGINNING, END, ReadOptions
-from angelhair.spark.planning import COMMITTED
+from angelhair.spark.options import ReadOptions, refuse_marks
 from angelhair.spark.points import Times
 from angelhair.spark.pruning import times_of
 from angelhair.spark.reading.dues import read_parts
@@ -62,12 +59,14 @@ class TimelinePartition(InputPartition):
         self.now_ms = now_ms
 
 
-async def look(store: Reading, options: ReadOptions, filters: Sequence[Filter]) -> TimelineShape | None:
-    """None when the queue is none, or no timeline."""
-    queue = await catalog.load(store, options.account, options.queue)
-    if queue is None or queue.status != catalog.ACTIVE or queue.settings.kind != TIMELINE:
-        return None
-    _check(options)
+async def partitions(
+    store: Reading, queue: Queue, options: ReadOptions, filters: Sequence[Filter]
+) -> list[InputPartition]:
+    refuse_marks(options, "timeline", "due_at")
+    return _planned(options, await _look(store, queue, filters))
+
+
+async def _look(store: Reading, queue: Queue, filters: Sequence[Filter]) -> TimelineShape:
     # A row's time is what was wanted, or later: by what was wanted only what is too early can be left out.
     wanted = times_of(filters, "due")._replace(end_ms=None)
     times = times_of(filters, "due_at").and_within(wanted)
@@ -79,16 +78,6 @@ async def look(store: Reading, options: ReadOptions, filters: Sequence[Filter]) 
         parts = await _parts(store, queue, lane, times)
         shards.append(Shard(lane, last if isinstance(last, str) else "", tuple(parts)))
     return TimelineShape(queue.incarnation, part_ms, tuple(shards))
-
-
-def _check(options: ReadOptions) -> None:
-    if options.lake is not None:
-        raise InvalidRequest("lake", "a timeline has none")
-    if options.isolation != COMMITTED:
-        raise InvalidRequest("isolation", "a timeline has neither final nor finished buckets; it is read as it is")
-    for name, point, default in (("start", options.start, BEGINNING), ("end", options.end, END)):
-        if point != default:
-            raise InvalidRequest(name, "a timeline is read by due time: filter by `due_at`")
 
 
 async def _parts(store: Reading, queue: Queue, lane: int, times: Times) -> list[int]:
@@ -110,7 +99,7 @@ async def _numbers(store: Reading, span: Span) -> list[int]:
     return list(dict.fromkeys(int(str(row.key).partition(".")[0]) for row in found.rows))
 
 
-def planned(options: ReadOptions, shape: TimelineShape) -> list[InputPartition]:
+def _planned(options: ReadOptions, shape: TimelineShape) -> list[InputPartition]:
     """Never an empty list: Spark would make a partition of its own of that, which nobody could read."""
     now_ms = SystemClock().now().wall_ms
     total = sum(len(shard.parts) for shard in shape.shards)

@@ -10,9 +10,9 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.engine import Engine
 from angelhair.engine.ledger import Run
-from angelhair.engine.schema import KEYS, LEDGER, STATES
+from angelhair.engine.schema import BAG_MESSAGES, KEYS, LEDGER, STATES
 from angelhair.errors import AngelhairError, StoreError
-from angelhair.model import Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
+from angelhair.model import DATABAG, Ask, Delivery, MessageId, NewMessage, QueueSettings, WantedChange
 from angelhair.stores.memory import MemoryStore
 from tests.faults import NEVER_SENT, FaultyStore
 
@@ -94,6 +94,25 @@ async def late_put_meets_finish() -> bool:
     await world.work(worker, SECONDS)
     assert len(answers) == 1 and isinstance(answers[0], MessageId), "nothing was finished, or the put was refused"
     assert {b"1", b"2", b"3"} <= world.delivered
+    return b"late" in world.delivered
+
+
+async def key_meets_the_end_of_its_epoch() -> bool:
+    """R1, R10: a put with a key has named an id, and before anything is written there its epoch is finished.
+
+    Seeds bring that about by purges, and of what is purged nobody can say whether it was lost.
+    """
+    world = World()
+    worker, sleeper = world.first, world.second
+    await worker.create_queue(ACCOUNT, QUEUE, QueueSettings(kind=DATABAG, visibility_timeout_ms=1_000))
+
+    async def purge() -> None:
+        await worker.purge(ACCOUNT, QUEUE)
+
+    world.store.next("write", BAG_MESSAGES, purge)
+    (answer,) = await sleeper.put(ACCOUNT, QUEUE, [NewMessage(b"late", key="key")])
+    assert isinstance(answer, MessageId)
+    await world.work(worker, PROMPTLY_SECONDS)
     return b"late" in world.delivered
 
 

@@ -82,17 +82,4 @@ CONTROLS = (
         ),
         covered_by="R3: a bucket that was in the index once stays there, and whoever tries to claim arms a row first.",
     ),
-    Mutant(
-        "lane number used again",
-        "A new lane gets the number of a forgotten one.",
-        "R11",
-        (
-            Patch(
-                "catalog.change",
-                "new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))",
-                "new = [lane for lane in range(64) if lane not in queue.lanes][:len(missing)]",
-            ),
-        ),
-        covered_by="R11: the sequence of a forgotten lane stays, sealed; no id of it comes a second time.",
-    ),
 )

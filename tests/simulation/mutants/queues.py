@@ -112,6 +112,20 @@ QUEUES = (
         ),
         ("unique_receipts", "ack_finality", "total_queue", "drains", "one_winner", "marks"),
     ),
+    Mutant(
+        "lane number used again",
+        "A new lane gets the number of a forgotten one, whose sequence stays sealed: what waits in the delay line can "
+        "be handed over to no lane.",
+        "R11",
+        (
+            Patch(
+                "catalog.change",
+                "new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))",
+                "new = [lane for lane in range(64) if lane not in queue.lanes][:len(missing)]",
+            ),
+        ),
+        caught_by=("total_queue", "drains"),
+    ),
 )
 
 SEALED = (

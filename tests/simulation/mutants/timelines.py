@@ -173,6 +173,33 @@ DUE = (
         kind=TIMELINE,
     ),
     Mutant(
+        "dead letter crossed off before the timeline has it",
+        "A dead letter that goes back to a timeline is gone before it is put there, and whatever becomes of that.",
+        "R7",
+        (
+            Patch(
+                "transfer._put_apart", "outcome = await target.send(message)",
+                "await _settle(source, bucket, number, to, Target.from_text(to), now)\n"
+                "        outcome = await target.send(message)",
+            ),
+        ),
+        ("sent_back",),
+        kind=TIMELINE,
+    ),
+    Mutant(
+        "timeline dead letter known by what it says",
+        "What went back and died again is taken for the dead letter that it was before, and passed.",
+        "R7, W6",
+        (
+            Patch(
+                "kinds.timeline_moves._message", "key=f'{line.incarnation}/{id_of(held, entry)}'",
+                "key=f'{line.incarnation}/{message.body.hex()}'",
+            ),
+        ),
+        LOST,
+        kind=TIMELINE,
+    ),
+    Mutant(
         "timeline by a wrong clock",
         "A server whose clock is wrong by a year takes for due what is not.",
         "R5, R8",

@@ -18,6 +18,7 @@ SHOWN = [
     ("tls_certificate", "-", "default"),
     ("tls_key", "-", "default"),
     ("stop_grace_seconds", "10", "default"),
+    ("databag_sync_seconds", "30", "default"),
     ("public_url", "-", "default"),
     ("allow_private_endpoints", "false", "default"),
     ("data", "angelhair-data", "default"),

@@ -103,7 +103,7 @@ def test_a_file_from_before_servers_knew_each_other_is_brought_forward_and_not_b
             assert [member.id for member in engine.membership.members.alive] == [engine.membership.id]
             (given,) = await engine.receive("shop", "orders", [Ask(1)])
             assert isinstance(given, list) and [delivery.body for delivery in given] == [b"kept"]
-        with pytest.raises(StoreRefused, match="version 7, this release knows 6"):
+        with pytest.raises(StoreRefused, match=f"version {SCHEMA_VERSION}, this release knows 6"):
             await open_store(tmp_path / "a.db", **older)
 
     asyncio.run(story())

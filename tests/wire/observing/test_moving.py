@@ -49,18 +49,26 @@ def test_everything_arrives_once(tmp_path: Path) -> None:
             old.create_queue("jobs", bucket_size=50, visibility_timeout=7, max_deliveries=3, dead_letter_queue="failed")
             old.create_queue("slow", delay=3_600)
             old.put("slow", "has waited", delay=0)
+            old.create_queue("events", kind="databag", min_partitions=20, visibility_timeout=7)
+            old.put_many("events", [f"event {number}" for number in range(250)])
+            old.create_queue("bells", kind="timeline", producer_delay=0)
+            old.put("bells", "ring")
             bodies = [Draft(f"job {number}", "text/x-job") for number in range(120)]
             assert all(outcome.error is None for outcome in old.put_many("jobs", bodies))
             old.put("failed", b"\xff not text")
             old.put("jobs", "later", delay=3_600)
             assert move(old_url, new_url) == (
+                "bells moved: 1 in flight: 0 delayed: 0\n"
+                "events moved: 250 in flight: 0 delayed: 0\n"
                 "failed moved: 1 in flight: 0 delayed: 0\n"
                 "in-turn.fifo moved: 150 in flight: 0 delayed: 0\n"
                 "jobs moved: 120 in flight: 0 delayed: 1\n"
                 "slow moved: 1 in flight: 0 delayed: 0\n"
             )
-            assert move(old_url, new_url).count("moved: 0") == 4
-            assert new.queue("jobs").settings == old.queue("jobs").settings
+            assert move(old_url, new_url).count("moved: 0") == 6
+            for name in ("jobs", "events", "bells"):
+                assert new.queue(name).settings == old.queue(name).settings
+            assert {seen.text for seen in new.peek("events", 1_000)} == {f"event {number}" for number in range(250)}
             in_turn = new.receive("in-turn.fifo", 1_000)
             assert [(each.text, each.group) for each in in_turn] == [(str(number), "g") for number in range(150)]
             jobs, failed = new.receive("jobs", 1_000), new.receive("failed", 10)

@@ -13,7 +13,7 @@ import pytest
 
 from angelhair.engine import receipts
 from angelhair.engine.timeline import receipts as timeline_receipts
-from angelhair.model import DueId, MessageId, QueueSettings
+from angelhair.model import NOT_OF_KIND, DueId, MessageId, QueueSettings
 from angelhair.server.rest import patterns, shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.operators import OPERATORS
@@ -124,6 +124,10 @@ def test_settings_are_the_models() -> None:
     assert set(shapes.NewQueue.__struct_fields__) == model
     fixed = {*QueueSettings.FIXED, *QueueSettings.FIXED_OF_TIMELINE}
     assert set(shapes.Changes.__struct_fields__) == model - fixed
+    # What some kind of queue does not have is left out there.
+    absent = {name.removesuffix("_ms") for names in NOT_OF_KIND.values() for name in names} | {"lanes", "shards"}
+    optional = {field.name for field in msgspec.structs.fields(shapes.Settings) if not field.required}
+    assert optional == absent
 
 
 def test_receipts_have_the_published_form() -> None:

@@ -1,5 +1,5 @@
-"""docs/rest.md, docs/topics.md and docs/timelines.md, line by line: every call in them is made, in order, and answered
-as they say."""
+"""docs/rest.md, docs/topics.md, docs/timelines.md and docs/databags.md, line by line: every call in them is made, in
+order, and answered as they say."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ CALL = re.compile(
 
 def calls() -> list[tuple[str, str, int, str]]:
     """The call, the command that takes a receipt out of its answer if there is one, the status, the answer."""
-    found = CALL.findall("".join((DOCS / page).read_text() for page in ("rest.md", "topics.md", "timelines.md")))
+    pages = ("rest.md", "topics.md", "timelines.md", "databags.md")
+    found = CALL.findall("".join((DOCS / page).read_text() for page in pages))
     return [(line, taking, int(status), answer or "") for line, taking, status, answer in found]
 
 

@@ -313,3 +313,15 @@ def test_a_fifo_queue_takes_messages_with_group_and_key_and_keeps_their_order(
     found = client.get(f"{queue.path}/messages/10").json()["messages"]
     assert [(message["body"], message["group"]) for message in found] == [("0", "g"), ("1", "g"), ("2", "g")]
     client.delete(queue.path)
+
+
+@pytest.mark.parametrize(("queue", "status", "code"), [
+    ("there-is-none", 404, "queue_not_found"), ("%60x", 400, "invalid_request"),
+])
+def test_a_list_of_several_priorities_to_no_queue_is_refused_as_any_other(
+    client: httpx.Client, queue: str, status: int, code: str
+) -> None:
+    """Naive: each priority is put for itself, and so is each told, behind a 207."""
+    items = [{"body": "a", "priority": 7}, {"body": "b"}, {"body": "c", "delay": 86_400}]
+    for some in (items, items[:1]):
+        refused(client.put(f"/queues/{queue}/messages", json=some), status, code, "queue" if status == 400 else None)

@@ -61,8 +61,10 @@ def test_a_timeline_has_six_shards_and_says_what_it_is(make: Make) -> None:
     of_timelines = ("shards", "granularity", "producer_delay", "expire_after", "lock")
     assert [shown["settings"][name] for name in of_timelines] == [6, "minute", 60, 30 * 86_400, 10]
     assert {"shards", "producer_delay", "expire_after", "lock"} < set(shown["changeable"])
-    assert "lanes" not in shown["changeable"]
-    assert shown["fixed"] == ["kind", "bucket_size", "lanes", "granularity"]
+    assert shown["fixed"] == ["kind", "granularity"]
+    assert list(shown["settings"]) == [
+        "kind", "visibility_timeout", "delay", "max_deliveries", "dead_letter_queue", *of_timelines,
+    ], "and none of what it does not have"
     assert rest.call("PUT", json=shown["settings"]).status_code == 200, "what it says of itself can be sent back"
     assert [shard["shard"] for shard in shards(rest)] == list(range(6))
 
@@ -98,6 +100,9 @@ def test_a_dead_letter_queue_of_the_usual_kind_is_as_it_should_be(make: Make) ->
     assert dead.client.put(f"/queues/{fifo}").status_code == 201
     (warning,) = make(kind="timeline", max_deliveries=2, dead_letter_queue=fifo).show()["warnings"]
     assert "of the kind fifo" in warning
+    timeline = make(kind="timeline")
+    (warning,) = make(kind="timeline", max_deliveries=2, dead_letter_queue=timeline.name).show()["warnings"]
+    assert warning.endswith("is of the kind timeline: no redrive moves messages from there")
     assert dead.client.delete(f"/queues/{fifo}").status_code == 204
 
 
@@ -173,7 +178,12 @@ def test_what_a_timeline_cannot_do_is_said(timeline: Rest) -> None:
         assert refused(answer) == (400, "invalid_request", field)
     too_late = timeline.call("PUT", "/message", content="x", params={"due": "2099-01-01T00:00:00Z"})
     assert refused(too_late) == (400, "invalid_request", "due")
-    assert "20 years" in too_late.json()["message"]
+    assert "January 2038" in too_late.json()["message"] and "expire_after of null" in too_late.json()["message"]
+    too_long = timeline.call("PUT", "/message", content="x", params={"delay": 30 * 365 * 86_400})
+    assert refused(too_long) == (400, "invalid_request", "delay"), "what was given"
+    too_early = timeline.call("PUT", "/message", content="x", params={"due": "1960-01-01T00:00:00Z"})
+    assert refused(too_early) == (400, "invalid_request", "due")
+    assert "from 1970 on" in too_early.json()["message"]
     both = timeline.call("PUT", "/message", content="x", params={"due": "2020-01-01T00:00:00Z", "delay": 1})
     assert refused(both) == (400, "invalid_request", "due")
     for method, rest in (("POST", "/purge"), ("GET", "/buckets"), ("GET", "/pointers")):
@@ -184,9 +194,14 @@ def test_what_other_queues_cannot_do_is_said(make: Make) -> None:
     rest = make()
     for method, path in (("PUT", "/consumers/ann"), ("DELETE", "/consumers/ann"), ("GET", "/shards")):
         assert refused(rest.call(method, path))[:2] == (400, "invalid_request"), path
+    answer = rest.call("GET", "/messages/1?consumer=ann")
+    assert refused(answer) == (400, "invalid_request", "consumer"), "naive: it is read, and heeded by nobody"
     assert rest.put("later", params={"due": "2099-01-01T00:00:00Z"}), "a delay, as ever"
     nobody = Rest(rest.client, rest.server, "there-is-none")
-    for method, path in (("PUT", "/consumers/ann"), ("DELETE", "/consumers/ann"), ("GET", "/shards")):
+    for method, path in (
+        ("PUT", "/consumers/ann"), ("DELETE", "/consumers/ann"), ("GET", "/shards"),
+        ("GET", "/messages/1?consumer=ann"),
+    ):
         assert refused(nobody.call(method, path))[:2] == (404, "queue_not_found")
 
 

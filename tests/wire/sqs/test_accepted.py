@@ -134,7 +134,7 @@ def test_a_queue_with_everything(protocol: Protocol) -> None:
         "fifo_throughput_limit": "perMessageGroupId", "kms_master_key_id": "alias/aws/sqs",
         "kms_data_key_reuse_period_seconds": 86_400, "sqs_managed_sse_enabled": False,
         "kind": "fifo", "limits": "wide", "lanes": UNSET, "priorities": UNSET, "fair": UNSET, "name_rests": UNSET,
-        "in_flight_limit": 120_000,
+        "in_flight_limit": 120_000, "min_partitions": UNSET, "max_partitions": UNSET,
     }
 
 

@@ -18,7 +18,8 @@ from angelhair.model import validate_whole
 
 
 def peek(manner: Manner, queue: str, count: int = 10) -> Plan[list[PeekedMessage]]:
-    """Up to so many messages, without taking them."""
+    """Up to so many messages that could be received now, without taking them; of a timeline those that are not due yet,
+    too."""
     return (yield from _look(manner, queue, "peek", count))
 
 

@@ -40,12 +40,13 @@ def put(
 ) -> Plan[str]:
     """Puts one message and returns its id. Text is put as UTF-8."""
     given = Draft(body, content_type, delay, due, key, group, priority)
-    draft = _keyed(manner, given)
+    draft = _keyed(manner, queue, given)
     try:
         return (yield from put_draft(manner, queue, draft, _repeat([draft])))
     except InvalidRequest as error:
         if draft == given or not _knows_no_keys(error):
             raise
+        manner.note_keyless(queue)
         return (yield from put_draft(manner, queue, given, _repeat([given])))
 
 
@@ -63,12 +64,13 @@ def put_many(manner: Manner, queue: str, messages: Iterable[bytes | str | Draft]
     Raises only if the server refused everything: then nothing was put.
     """
     given = [each if isinstance(each, Draft) else Draft(each) for each in messages]
-    drafts = [_keyed(manner, draft) for draft in given]
+    drafts = [_keyed(manner, queue, draft) for draft in given]
     try:
         return (yield from put_drafts(manner, queue, drafts, _repeat))
     except InvalidRequest as error:
         if drafts == given or not _knows_no_keys(error):
             raise
+        manner.note_keyless(queue)
         return (yield from put_drafts(manner, queue, given, _repeat))
 
 
@@ -98,8 +100,8 @@ def put_drafts(
     ]
 
 
-def _keyed(manner: Manner, draft: Draft) -> Draft:
-    if draft.key is not None or manner.retry is None:
+def _keyed(manner: Manner, queue: str, draft: Draft) -> Draft:
+    if draft.key is not None or manner.retry is None or manner.is_keyless(queue):
         return draft
     return draft._replace(key=str(uuid4()))
 

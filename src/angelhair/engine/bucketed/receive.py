@@ -37,13 +37,13 @@ async def receive(lane: Lane, group: Sequence[Waiting], identities: Identities, 
     marks = await read_marks(lane)
     await wake.look_for_due(lane, marks, now)
     rounds = limits.RECEIVE_ROUNDS
+    given: set[int] = set()
     while rounds and (needed := sum(waiting.missing for waiting in group)) and _room(group):
         portion = min(needed, lane.view.portion)
-        given = {item.id.number for waiting in group for item in waiting.deliveries if item.id.lane == lane.number}
         found = await _find(lane, marks, portion, given, now, expiring)
         if not found:
             break
-        lost = await _serve(lane, group, found, identities.fresh(), lane.clock.now())
+        lost = await _serve(lane, group, found, given, identities.fresh(), lane.clock.now())
         if any(waiting.error is not None for waiting in group) or (not lost and len(found) < portion):
             break
         if lost:
@@ -136,9 +136,10 @@ def _take(candidates: deque[tuple[int, Candidate]], most: int, given: set[int]) 
 
 
 async def _serve(
-    lane: Lane, group: Sequence[Waiting], found: list[tuple[int, Candidate]], token: str, now: Moment
+    lane: Lane, group: Sequence[Waiting], found: list[tuple[int, Candidate]], given: set[int], token: str, now: Moment
 ) -> bool:
-    """Claims the candidates for the group and hands them out. True when some were lost to others."""
+    """Claims the candidates for the group and hands them out. True when some were lost to others. `given`: by their
+    numbers here, which are not the ids that users see of what has waited elsewhere."""
     wishes: list[Wish] = []
     owners: dict[int, Waiting] = {}
     for waiting in group:
@@ -177,6 +178,7 @@ async def _serve(
         delivery = _delivery(lane, wish, bodies.get(number), now)
         if delivery is not None:
             owners[number].deliveries.append(delivery)
+            given.add(number)
             handed_out += 1
     for bucket, visibility_ms in {(wish.bucket, wish.visibility_ms) for wish in claims.won}:
         lane.view.schedule(bucket, now.monotonic_ms + visibility_ms)

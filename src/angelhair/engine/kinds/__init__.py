@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 
 from angelhair.engine.kinds.bucketed import Bucketed
+from angelhair.engine.kinds.databag import Databag
 from angelhair.engine.kinds.fifo import Fifo
 from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
-from angelhair.model import BUCKETED, FIFO, TIMELINE
+from angelhair.model import BUCKETED, DATABAG, FIFO, TIMELINE
 
-KINDS: Mapping[str, type[Verbs]] = {BUCKETED: Bucketed, FIFO: Fifo, TIMELINE: Timeline}
+KINDS: Mapping[str, type[Verbs]] = {BUCKETED: Bucketed, FIFO: Fifo, TIMELINE: Timeline, DATABAG: Databag}

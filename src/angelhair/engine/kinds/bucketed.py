@@ -20,12 +20,13 @@ from angelhair.engine.bucketed.receive import receive
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.engine.counts import Stats
+from angelhair.engine.kinds.databag import Databag
 from angelhair.engine.kinds.delay_line import DelayLine
 from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.lanes import step_lanes
 from angelhair.engine.ledger import Begun, Run
-from angelhair.engine.marks import Marks
+from angelhair.engine.marks import Marks, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, ReserveAgain, put_reserved, put_together
@@ -36,7 +37,7 @@ from angelhair.engine.stats import lane_stats
 from angelhair.engine.store import JoiningStore
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import QueueNotFound, StoreError
-from angelhair.model import DueId, MessageId, NewMessage, Peeked, WantedChange
+from angelhair.model import DATABAG, TIMELINE, DueId, MessageId, NewMessage, Peeked, WantedChange
 
 
 class Bucketed(Verbs):
@@ -45,7 +46,7 @@ class Bucketed(Verbs):
         timeline = Timeline(memory)
         self._line = DelayLine(memory, self, timeline)
         memory.put_elsewhere = self._line.putter
-        memory.put_by_time = timeline.put_moved
+        memory.put_apart = {TIMELINE: timeline.put_moved, DATABAG: Databag(memory).put_moved}
 
     # --- messages -------------------------------------------------------------------------------------------------
 
@@ -169,8 +170,14 @@ class Bucketed(Verbs):
         return await inspect(await self.memory.known_lane(queue, lane_number), first, count)
 
     async def purge(self, queue: Queue) -> None:
+        memory = self.memory
         with begun(await self._line.purge(queue)):
-            await purge_lanes([self.memory.lane(queue, number) for number in queue.lanes])
+            # What was handed over before the line went may lie in lanes that were made since we looked.
+            memory.distrust(queue.account, queue.name)
+            now = await memory.find_queue(queue.account, queue.name, memory.clock.now())
+            if now.incarnation != queue.incarnation:
+                raise QueueGone(queue.name)
+            await purge_lanes([memory.lane(now, number) for number in now.lanes])
 
     async def move_back(self, queue: Queue, lane_number: int, bucket: int) -> int:
         return await move_repair_back(await self.memory.known_lane(queue, lane_number), bucket)

@@ -36,7 +36,7 @@ from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain, put_keyed, put_reserved
 from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import route
-from angelhair.engine.settling import read_surely
+from angelhair.engine.settling import begun, read_surely
 from angelhair.engine.store import Span
 from angelhair.engine.timeline.next_due import keeps_worked_off, next_due_in_ms
 from angelhair.engine.timeline.put import Putting, put
@@ -100,24 +100,41 @@ class DelayLine:
                 await self._check_alive(queue, lane)
             except StoreError as error:
                 found = [OutcomeUnknown(str(error)) if isinstance(each, MessageId) else each for each in found]
-        self._look_in(queue, min(delay_of(lane.settings, item.message) for item in items))
+        # Soon in any case: what this server puts is not all that waits there.
+        self._look_in(queue, min(self._patience_ms(), *(delay_of(lane.settings, item.message) for item in items)))
         return [
             first_id(lane.number, item.token) if isinstance(outcome, MessageId) else outcome
             for item, outcome in zip(items, found, strict=True)
         ]
 
     async def _put(self, queue: Queue, messages: Sequence[NewMessage]) -> list[PutOutcome]:
+        perhaps_given = False
         for _ in range(limits.PUT_ROUNDS):
-            line = await self._find(queue)
-            if line is None:
-                await self._make(queue)
-                continue
+            with begun(perhaps_given):
+                line = await self._find(queue)
+                if line is None:
+                    await self._make(queue)
+                    continue
             try:
                 return await put(self._timeline.line(line), [Putting(message) for message in messages])
             except (QueueGone, LaneSealed):
-                # The queue was purged meanwhile: what was written to the old line nobody will hand over.
+                # The queue was purged meanwhile: what was written to the old line nobody will hand over. Somebody may
+                # have done so before, if we slept until it was due.
                 self._memory.distrust(line.account, line.name)
-        raise Unavailable("the queue is being purged all the time")
+                perhaps_given = perhaps_given or await self._is_due(messages)
+                with begun(perhaps_given):
+                    # Also if there is one: a late copy of its creation may have brought back the name alone.
+                    await self._make(queue)
+        with begun(perhaps_given):
+            raise Unavailable("the queue is being purged all the time")
+
+    async def _is_due(self, messages: Sequence[NewMessage]) -> bool:
+        """Any of them, for all that is known."""
+        try:
+            now_ms = await self._memory.store.time_ms()
+        except StoreError:
+            return True
+        return any(message.due_ms is None or message.due_ms <= now_ms for message in messages)
 
     async def _find(self, queue: Queue) -> Queue | None:
         try:

@@ -13,7 +13,7 @@ from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed.put import PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
-from angelhair.engine.kinds.timeline_moves import move_exhausted
+from angelhair.engine.kinds.timeline_moves import count_dead, move_exhausted
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import QueueGone
 from angelhair.engine.timeline import consumer, inspect, lock, receipts, worker
@@ -29,7 +29,15 @@ from angelhair.engine.timeline.receive import receive
 from angelhair.engine.timeline.renew import renew
 from angelhair.engine.timeline.retire import drop_worked_off, is_drained
 from angelhair.engine.waiting import Waiting
-from angelhair.errors import InvalidReceipt, InvalidRequest, OutcomeUnknown, QueueNotFound, StaleReceipt, StoreError
+from angelhair.errors import (
+    InvalidReceipt,
+    InvalidRequest,
+    OutcomeUnknown,
+    QueueNotFound,
+    StaleReceipt,
+    StoreError,
+    Unavailable,
+)
 from angelhair.model import TIMELINE, NewMessage, Peeked, WantedChange, validate_timeline_message
 
 W = TypeVar("W")
@@ -92,17 +100,24 @@ class Timeline(Verbs):
 
     async def _put(self, queue: Queue, puttings: Sequence[Putting]) -> list[PutOutcome]:
         memory = self.memory
-        try:
-            return await put(self.line(queue), puttings)
-        except QueueGone:
-            memory.distrust(queue.account, queue.name)
-            if any(putting.sent for putting in puttings):
-                try:
-                    await memory.find_queue(queue.account, queue.name, memory.clock.now())
-                except QueueNotFound as error:
-                    # There is no other queue to put it to, and before this one was deleted it may have been given.
-                    return [OutcomeUnknown(str(error)) if putting.sent else error for putting in puttings]
-            raise
+        for _ in range(limits.RECEIVE_ROUNDS):
+            try:
+                return await put(self.line(queue), puttings)
+            except QueueGone:
+                memory.distrust(queue.account, queue.name)
+                if not any(putting.sent for putting in puttings):
+                    raise
+            # To the queue that has the name now. Whatever becomes of that, before the other one was deleted it may
+            # have been given there.
+            try:
+                queue = await memory.find_queue(queue.account, queue.name, memory.clock.now())
+            except (QueueNotFound, StoreError) as error:
+                return [OutcomeUnknown(str(error)) if putting.sent else error for putting in puttings]
+            if queue.settings.kind != TIMELINE:
+                break
+            puttings = [Putting(putting.message, sent=putting.sent) for putting in puttings]
+        gone = "the queue was deleted while the message was being put"
+        return [OutcomeUnknown(gone) if putting.sent else Unavailable(gone) for putting in puttings]
 
     async def receive(self, queue: Queue, group: Sequence[Waiting]) -> None:
         line = self.line(queue)
@@ -186,6 +201,8 @@ class Timeline(Verbs):
 
     async def leave_consumer(self, queue: Queue, name: str) -> None:
         line = self.line(queue)
+        # Who comes next may not stay for long either.
+        await move_exhausted(self.memory, line, self.line)
         await consumer.leave(line, consumer.session_of(line, name, line.clock.now()))
 
     async def leave_all(self, queue: Queue) -> None:
@@ -209,7 +226,14 @@ class Timeline(Verbs):
         return await peek(self.line(queue), most)
 
     async def stats(self, queue: Queue, most_buckets: int) -> Stats:
-        return await stats(self.line(queue), limits.TIMELINE_COUNTED)
+        line = self.line(queue)
+        total = await stats(line, limits.TIMELINE_COUNTED)
+        try:
+            total.add(await count_dead(self.memory, line, self.line, most_buckets))
+        except QueueGone:
+            # The dead-letter queue's; this one is there.
+            self.memory.distrust(queue.account, queue.settings.dead_letter_queue or "")
+        return total
 
     async def redrive(self, queue: Queue, destination: str | None, most: int) -> int:
         self._cannot(queue, "moves no messages: receive them, put them where they belong, and ack them")

@@ -8,15 +8,18 @@ from angelhair import limits
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed.put import PutOutcome
 from angelhair.engine.catalog import Queue
+from angelhair.engine.counts import Stats
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, put_reserved
+from angelhair.engine.stats import lane_stats
 from angelhair.engine.timeline.aside import id_of, message_of, set_aside
 from angelhair.engine.timeline.lane import Line
+from angelhair.engine.timeline.peek import stats
 from angelhair.engine.timeline.put import Putting, put
 from angelhair.engine.timeline.window import Entry, Held
 from angelhair.errors import InvalidRequest, QueueNotFound, StoreError
-from angelhair.model import FIFO, TIMELINE, MessageId, NewMessage
+from angelhair.model import BUCKETED, TIMELINE, MessageId, NewMessage
 
 MakeLine = Callable[[Queue], Line]
 Item = tuple[Held, Entry]
@@ -69,7 +72,22 @@ async def _dead_letters(memory: Memory, line: Line) -> Queue | None:
         queue = await memory.find_queue(line.account, line.settings.dead_letter_queue or "", memory.clock.now())
     except (QueueNotFound, InvalidRequest):
         return None
-    return None if queue.settings.kind == FIFO else queue
+    # The others want a group, or count nothing and have no redrive: what was put there would not find its way back.
+    return queue if queue.settings.kind in (BUCKETED, TIMELINE) else None
+
+
+async def count_dead(memory: Memory, line: Line, make: MakeLine, most_buckets: int) -> Stats:
+    """As `dead`, what the dead-letter queue of a timeline holds: in the timeline itself nothing is left of it."""
+    queue = await _dead_letters(memory, line) if line.settings.dead_letter_queue is not None else None
+    there = Stats()
+    if queue is not None and queue.settings.kind == TIMELINE:
+        there = await stats(make(queue), limits.TIMELINE_COUNTED)
+    elif queue is not None:
+        for number in queue.read_lanes:
+            now = memory.clock.now()
+            most = max(2, most_buckets // len(queue.lanes))
+            there.add(await lane_stats(memory.lane(queue, number), now, memory.clock_is_good(now), most))
+    return Stats(dead=there.visible + there.in_flight + there.delayed, exact=there.exact)
 
 
 def _message(line: Line, held: Held, entry: Entry) -> NewMessage:

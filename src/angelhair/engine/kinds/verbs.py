@@ -14,6 +14,7 @@ from angelhair.engine.bucketed.inspect import BucketSeen
 from angelhair.engine.bucketed.put import PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
+from angelhair.engine.databag.inspect import BagSeen
 from angelhair.engine.ledger import Begun, Run
 from angelhair.engine.marks import Marks
 from angelhair.engine.memory import Memory
@@ -62,7 +63,7 @@ class Verbs:
         self._cannot(queue, "changes no messages")
 
     async def begin_run(self, queue: Queue, run: Run) -> Begun | None:
-        self._cannot(queue, "takes no runs of messages")
+        self._cannot(queue, "takes no runs of messages, which Spark writes: put them one by one, by a client")
 
     async def finish_run(
         self, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: ledger.Accept
@@ -82,6 +83,9 @@ class Verbs:
 
     async def shards(self, queue: Queue) -> list[ShardSeen]:
         self._cannot(queue, "has no shards")
+
+    async def partitions(self, queue: Queue) -> BagSeen:
+        self._cannot(queue, "has no partitions")
 
     # --- looking and operating ------------------------------------------------------------------------------------
 

@@ -6,9 +6,11 @@ An ack is not durable before the checkpoint is. What is lost in between is given
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from angelhair import limits
 from angelhair.clock import Moment
+from angelhair.engine.store import Slice, Span
 from angelhair.engine.timeline import lock
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.receipts import Receipt
@@ -39,6 +41,7 @@ async def ack(line: Line, receipts: Sequence[Receipt], in_flight: bool) -> list[
             found = [error] * len(elsewhere)
         for index, outcome in zip(elsewhere, found, strict=True):
             outcomes[index] = outcome
+    await say_why(line, receipts, outcomes)
     lanes = {receipt.lane for receipt in receipts}
     full = [held for held in line.all_held() if held.lane in lanes and held.passed >= limits.TIMELINE_CHECKPOINT]
     if full:
@@ -78,6 +81,30 @@ def _ack_aside(line: Line, place: Place) -> AckOutcome | Place:
     return None
 
 
+class NotHeld(StaleReceipt):
+    """This server does not hold the message's shard as it was held when the message was given."""
+
+
+async def say_why(line: Line, receipts: Sequence[Receipt], outcomes: list[AckOutcome]) -> None:
+    """Why a shard is not held here: its lock was lost, or it is another server's that gave the message. That one would
+    take the receipt, and what is to be done is another thing."""
+    refused = [place for place, outcome in enumerate(outcomes) if isinstance(outcome, NotHeld)]
+    lanes = sorted({receipts[place].lane for place in refused})
+    found: Sequence[Slice] = ()
+    with suppress(StoreError):
+        found = await line.store.read([Span(line.shard(lane)) for lane in lanes]) if lanes else ()
+    rows = {lane: part.rows[0].values for lane, part in zip(lanes, found, strict=False) if part.rows}
+    for place in refused:
+        row = rows.get(receipts[place].lane, {})
+        holder = str(row.get("holder") or "")
+        if row.get("fence") == receipts[place].fence and holder and not holder.startswith(f"{line.server}/"):
+            outcomes[place] = StaleReceipt(
+                "the message was given by another server, or another process of this one, which holds its shard: only "
+                "there its receipt is good. Name a consumer and keep the connection over which it receives; the "
+                "message is delivered again when its time-out has passed"
+            )
+
+
 class SetAside(Exception):
     """The message lies elsewhere by now, and waits there."""
 
@@ -100,7 +127,7 @@ def find(line: Line, receipt: Receipt, now: Moment) -> tuple[Held, Entry | None]
                 raise StaleReceipt("the message was delivered again since, and set aside")
             raise SetAside(moved.place)
     if held is None or held.fence != receipt.fence or not held.believed(now):
-        raise StaleReceipt("the lock of the message's shard was lost since: it is delivered again")
+        raise NotHeld("the lock of the message's shard was lost since: it is delivered again")
     entry = held.window.get(key)
     if entry is None:
         if held.acked.get(key) == receipt.delivery:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from angelhair.clock import Moment
-from angelhair.engine.timeline.ack import AckOutcome, SetAside, find
+from angelhair.engine.timeline.ack import AckOutcome, SetAside, find, say_why
 from angelhair.engine.timeline.aside import set_aside
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.receipts import Receipt
@@ -28,11 +28,13 @@ async def change(line: Line, group: Sequence[tuple[Receipt, WantedChange]]) -> l
             outcomes.append(None)
         else:
             outcomes.append(outcome)
+    await say_why(line, [receipt for receipt, _ in group], outcomes)
     if later:
         await set_aside(line, [item for _, item in later])
         for place, (held, entry, _, _) in later:
             if not entry.settled:
                 # It stays in the window, hidden for as long.
+                entry.changed = True
                 held.hide(entry, now.monotonic_ms + (group[place][1].visibility_ms or 0))
     return outcomes
 
@@ -54,6 +56,7 @@ def _change(line: Line, receipt: Receipt, wanted: WantedChange, now: Moment) -> 
         return None
     if wanted.visibility_ms > line.settings.lock_ms:
         return held, entry
+    entry.changed = True
     held.hide(entry, now.monotonic_ms + wanted.visibility_ms)
     return None
 

@@ -180,15 +180,16 @@ async def release_idle(line: Line, session: Session) -> None:
     await part_with(line, [held for held in leaving if not _waited_for(held, now) or _long_left(line, held, now)])
 
 
-async def part_with(line: Line, helds: Sequence[Held]) -> None:
+async def part_with(line: Line, helds: Sequence[Held], goodbye: bool = False) -> None:
     """Gives shards back. What was given and not acked is set aside before, until its time-out has passed: how often it
-    was delivered is written with it, and an ack of it may still come."""
+    was delivered is written with it, and an ack of it may still come. After a goodbye none will: then only what has
+    failed is set aside, so that this is not forgotten, and others are given the rest at once."""
     now, wall_ms = line.clock.now(), await line.time_ms()
     items = [
         (held, entry, wall_ms + max(0, entry.hidden_until_ms - now.monotonic_ms), entry.delivery)
         for held in helds
         if held.believed(now)
-        for entry in held.window.values()
+        for entry in (held.failed(now) if goodbye else held.window.values())
         if entry.given and not entry.settled
     ]
     if items:
@@ -265,10 +266,10 @@ def _nobodys(line: Line, row: Values, watched_ms: int) -> bool:
 
 
 async def leave(line: Line, session: Session) -> None:
-    """Says goodbye: checkpoints, gives all back, and counts no more."""
+    """Says goodbye: sets aside what has failed, checkpoints, gives all back, and counts no more."""
     session.left = True
     if line.sessions.by_name.get(session.consumer) is session:
         del line.sessions.by_name[session.consumer]
-    await lock.release(line, line.held_by(session))
+    await part_with(line, line.held_by(session), goodbye=True)
     values: Values = {"holder": "", "beat": session.beat + 1}
     await must_write(line.store, [Write(places.consumers(line.incarnation), [Row(session.consumer, values)], 1)])

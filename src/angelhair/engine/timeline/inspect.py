@@ -8,10 +8,10 @@ from angelhair.engine.store import Span
 from angelhair.engine.timeline import lock
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.parts import time_of
-from angelhair.engine.timeline.read import KEYS_ONLY, Stretch, read_stretches
+from angelhair.engine.timeline.read import WAITING, Stretch, read_stretches, waiting_since_ms
 
 _LOOK_ROWS = 16
-"""Among so many rows behind the checkpoint the first is looked for that is not void."""
+"""Among so many rows behind the checkpoint that one is looked for that has waited longest; some may be void."""
 
 
 class ShardSeen(NamedTuple):
@@ -24,8 +24,8 @@ class ShardSeen(NamedTuple):
     touched_at_ms: int | None
     mark_ms: int | None
     last_ms: int | None
-    oldest_due_ms: int | None
-    """Of the oldest message that is due and not processed; now less this is the lag."""
+    waiting_since_ms: int | None
+    """Since when that message has waited, of those that are due, which has waited longest; now less this is the lag."""
 
 
 async def shards(line: Line) -> list[ShardSeen]:
@@ -34,15 +34,16 @@ async def shards(line: Line) -> list[ShardSeen]:
     rows = {lane: lock.row_of(part) for lane, part in zip(line.lanes, found, strict=True)}
     lasts = {lane: str(row["last"]) for lane, row in rows.items()}
     stretches = [Stretch(lane, last, max(now_ms, time_of(last)), _LOOK_ROWS) for lane, last in lasts.items()]
-    oldest, _ = await read_stretches(line, stretches, KEYS_ONLY)
+    oldest, _ = await read_stretches(line, stretches, WAITING)
     seen = []
     for (lane, row), first in zip(rows.items(), oldest, strict=True):
-        due = next((found.values.get("due") for found in first.rows if not found.values.get("void")), None)
+        waiting = [found for found in first.rows if not found.values.get("void")]
+        since_ms = min((waiting_since_ms(line, found) for found in waiting), default=None)
         seen.append(
             ShardSeen(
                 lane, line.states[lane], _text(row.get("consumer")), _whole(row.get("fence")) or 0,
                 _whole(row.get("taken_at")), _whole(row.get("touched_at")), _whole(row.get("mark")),
-                time_of(str(row["last"])), _whole(due),
+                time_of(str(row["last"])), since_ms,
             )
         )
     return seen

@@ -36,6 +36,8 @@ class LaneView:
     watched: tuple[str, int, int] | None = None
     """Holder, fence and beat of a lock that is not ours."""
     watched_since_ms: int = 0
+    mark_ms: int = 0
+    """The mark, as a put has seen it last."""
     row_bytes: int = 0
     """How large rows have been, for how many to read at once."""
     looked_ms: int | None = None
@@ -103,13 +105,14 @@ class Sessions:
     dead_count: int = 0
     """How many this server has set aside: written again at a later time, or moved to the dead letters."""
 
-    def count(self, second: int) -> int:
+    def counted(self, second: int) -> int:
         """How many this server has put to that second before."""
-        before = self.seconds.get(second, 0)
-        self.seconds[second] = before + 1
+        return self.seconds.get(second, 0)
+
+    def count(self, second: int) -> None:
+        self.seconds[second] = self.counted(second) + 1
         if len(self.seconds) > limits.TIMELINE_SECONDS:
             self.seconds.popitem(last=False)
-        return before
 
     def set_aside(self, was: tuple[int, str], aside: Aside) -> None:
         self.aside_count += 1

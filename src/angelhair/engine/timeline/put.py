@@ -20,7 +20,7 @@ from angelhair.engine.timeline import index
 from angelhair.engine.timeline.lane import Line
 from angelhair.engine.timeline.parts import key_of, number_of, time_of
 from angelhair.errors import AngelhairError, InvalidRequest, OutcomeUnknown, StoreError, Unavailable
-from angelhair.model import DueId, MessageId, NewMessage
+from angelhair.model import DAY_MS, DueId, MessageId, NewMessage
 
 PutOutcome = MessageId | AngelhairError
 
@@ -80,7 +80,7 @@ async def _one_round(line: Line, pending: Sequence[Putting], lead_ms: int) -> bo
         _place(line, putting, now_ms)
         part = line.part_of(putting.time_ms)
         if _too_long(line, part, now_ms):
-            putting.outcome = _too_far(line)
+            putting.outcome = _too_far(line, putting, now_ms)
             continue
         by_part.setdefault((putting.lane, part), []).append(putting)
     if by_part:
@@ -97,7 +97,11 @@ async def _one_round(line: Line, pending: Sequence[Putting], lead_ms: int) -> bo
         return False
     shards = dict(zip(lanes, found[: len(lanes)], strict=True))
     sequences = dict(zip(lanes, found[len(lanes) :], strict=True))
-    return _judge(written, shards, sequences, lead_ms)
+    sealed = _judge(written, shards, sequences, lead_ms)
+    for lane in lanes:
+        mark_ms = _row(shards[lane]).get("mark")
+        line.view(lane).mark_ms = mark_ms if isinstance(mark_ms, int) else 0
+    return sealed
 
 
 def _place(line: Line, putting: Putting, now_ms: int) -> None:
@@ -107,10 +111,28 @@ def _place(line: Line, putting: Putting, now_ms: int) -> None:
     if putting.enqueued_at_ms is None:
         putting.enqueued_at_ms = now_ms
     putting.time_ms = max(putting.due_ms, now_ms + line.settings.producer_delay_ms, putting.floor_ms)
-    second = putting.time_ms // 1_000
-    turn = second + line.sessions.count(second) // limits.TIMELINE_SECOND_MESSAGES
-    putting.lane = line.open[turn % len(line.open)]
+    putting.lane = _lane_at(line, putting.time_ms)
+    ahead_ms = now_ms + limits.TIMELINE_LEAD_MS
+    if putting.time_ms < ahead_ms and _is_read(line, putting.lane, now_ms):
+        # Its mark would be above the row before the row is there: it would be put twice, and as often be given twice.
+        putting.time_ms = ahead_ms
+        putting.lane = _lane_at(line, ahead_ms)
+    line.sessions.count(putting.time_ms // 1_000)
     putting.key = key_of(putting.time_ms, line.identities.fresh())
+
+
+def _lane_at(line: Line, time_ms: int) -> int:
+    second = time_ms // 1_000
+    turn = second + line.sessions.counted(second) // limits.TIMELINE_SECOND_MESSAGES
+    return line.open[turn % len(line.open)]
+
+
+def _is_read(line: Line, lane: int, now_ms: int) -> bool:
+    """Whether somebody raises the mark of a shard every now and then, as far as this server knows: the last time lies
+    no more than a few pauses back. A guess, for speed."""
+    view = line.view(lane)
+    mark_ms = max(view.mark_ms, 0 if view.held is None else view.held.seen_mark_ms)
+    return now_ms - mark_ms < 4 * limits.TIMELINE_RAISE_MS
 
 
 def _delay_ms(line: Line, message: NewMessage) -> int:
@@ -124,13 +146,16 @@ def _too_long(line: Line, part: int, now_ms: int) -> bool:
     return until_ms - now_ms > index.longest_ms(line) or until_ms > index.latest_ms(line)
 
 
-def _too_far(line: Line) -> InvalidRequest:
-    expire_ms = line.settings.expire_after_ms or 0
-    days = (index.longest_ms(line) - expire_ms) // 86_400_000
+def _too_far(line: Line, putting: Putting, now_ms: int) -> InvalidRequest:
+    """By the name of what was given, with the one bound that is nearer, and with what has none."""
+    expire_ms, longest_ms, latest_ms = line.settings.expire_after_ms or 0, index.longest_ms(line), index.latest_ms(line)
+    bound = "beyond January 2038" if latest_ms < now_ms + longest_ms else "for more than 20 years"
+    days = max(0, min(now_ms + longest_ms, latest_ms) - expire_ms - line.settings.part_ms - now_ms) // DAY_MS
     return InvalidRequest(
-        "due",
-        f"rows that expire can be kept for 20 years at most, and until January 2038, and these for "
-        f"{expire_ms // 86_400_000} days after they are due: here a message can be due {days} days ahead",
+        "delay" if putting.message.due_ms is None else "due",
+        f"can be {days} days from now at most: a row is kept for {expire_ms // DAY_MS} days after it is due here, and "
+        f"none that expires can be kept {bound}; in a timeline that is made with an expire_after of null rows do not "
+        "expire, and it has no such bound",
     )
 
 

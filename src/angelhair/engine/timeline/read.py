@@ -18,6 +18,8 @@ from angelhair.engine.timeline.parts import after, bound, time_of
 from angelhair.engine.timeline.window import Held
 
 KEYS_ONLY = ("due", "void")
+WAITING = ("due", "enqueued_at", "void")
+"""What it takes to say for how long a message has waited."""
 
 
 class Stretch(NamedTuple):
@@ -27,6 +29,17 @@ class Stretch(NamedTuple):
     first: str
     top_ms: int
     limit: int
+
+
+def waiting_since_ms(line: Line, row: Row) -> int:
+    """Since it could first be delivered: since it was due, or since the producer delay was over, if that was later."""
+    here_ms = time_of(str(row.key))
+    due_ms, put_ms = row.values.get("due"), row.values.get("enqueued_at")
+    times = [due_ms] if isinstance(due_ms, int) else []
+    if isinstance(put_ms, int):
+        # The producer delay may have been shorter when it was put: then its row lies sooner.
+        times.append(max(put_ms, min(put_ms + line.settings.producer_delay_ms, here_ms)))
+    return max(times, default=here_ms)
 
 
 class Rows(NamedTuple):

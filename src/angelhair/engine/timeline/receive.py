@@ -61,6 +61,7 @@ def _exhausted(line: Line, entry: Entry) -> bool:
 
 def _delivery(line: Line, held: Held, entry: Entry, now: Moment, hide_ms: int) -> Delivery:
     entry.delivery += 1
+    entry.changed = False
     if not entry.given:
         entry.given, entry.first_given_ms, entry.first_given_at_ms = True, now.monotonic_ms, now.wall_ms
     # Not for nothing, or the same receive would be given it again.

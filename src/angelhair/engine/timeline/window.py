@@ -23,6 +23,8 @@ class Entry:
     first_given_ms: int = 0
     """On our own clock."""
     first_given_at_ms: int | None = None
+    changed: bool = False
+    """Its consumer has set its time-out anew since it was given: it gave it back, or asked for more time."""
     settled: bool = False
     acked: int | None = None
     """The delivery that was acked."""
@@ -102,12 +104,21 @@ class Held:
         return any(entry.given and not entry.settled for entry in self.window.values())
 
     def add(self, key: str, values: Values) -> Entry:
-        deliveries = values.get("deliveries")
-        entry = Entry(key, values, deliveries if isinstance(deliveries, int) else 0)
+        entry = Entry(key, values, _deliveries(values))
         self.window[key] = entry
         self.ready.append(entry)
         self.size += _size(values)
         return entry
+
+    def failed(self, now: Moment) -> list[Entry]:
+        """What was given more than once and not acked, whose time-out has passed, or of which its consumer has said
+        when it is to come again. Not what was just handed out for the first time: nobody may have looked at it."""
+        return [
+            entry for entry in self.window.values()
+            if entry.given and not entry.settled
+            and (entry.changed or entry.delivery > _deliveries(entry.values) + 1
+                 or entry.hidden_until_ms <= now.monotonic_ms)
+        ]
 
     def hide(self, entry: Entry, until_ms: int) -> None:
         entry.hidden_until_ms = until_ms
@@ -154,6 +165,11 @@ class Held:
         times += [0] if self.ready else []
         times += [self.hidden[0][0]] if self.hidden else []
         return min(times) if times else None
+
+
+def _deliveries(values: Values) -> int:
+    deliveries = values.get("deliveries")
+    return deliveries if isinstance(deliveries, int) else 0
 
 
 def _size(values: Values) -> int:

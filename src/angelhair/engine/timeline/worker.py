@@ -4,7 +4,7 @@ that it hears nothing of, and sees to what stands in the way of a checkpoint."""
 from __future__ import annotations
 
 from angelhair import limits
-from angelhair.engine.timeline import consumer, lock
+from angelhair.engine.timeline import consumer
 from angelhair.engine.timeline.aside import set_aside
 from angelhair.engine.timeline.lane import Line, Session
 from angelhair.engine.timeline.window import Entry, Held
@@ -23,7 +23,8 @@ async def keep_sessions(line: Line) -> None:
                 await consumer.touch(line, session, asked=False)
             await consumer.release_idle(line, session)
     # A goodbye passes over what is being changed just then.
-    await lock.release(line, [held for held in line.all_held() if held.consumer not in line.sessions.by_name])
+    left = [held for held in line.all_held() if held.consumer not in line.sessions.by_name]
+    await consumer.part_with(line, left, goodbye=True)
 
 
 async def _let_go(line: Line, session: Session) -> None:

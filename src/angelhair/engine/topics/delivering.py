@@ -5,7 +5,7 @@ from __future__ import annotations
 from angelhair import limits
 from angelhair.engine.topics.postings import HTTP_DELIVERIES, hidden_account, pack
 from angelhair.engine.topics.values import QUEUE, Posting, Render, Target, queue_of
-from angelhair.model import FIFO, NewMessage
+from angelhair.model import DATABAG, FIFO, TIMELINE, NewMessage
 
 
 def queue_for(posting: Posting, target: Target) -> tuple[str, str]:
@@ -22,9 +22,13 @@ def message_for(posting: Posting, target: Target, kind: str, resumed: bool, rend
     body, attributes = render(posting, target)
     if kind == FIFO:
         return NewMessage(body, attributes, key=posting.key, group=posting.group)
+    if kind == TIMELINE:
+        # It knows neither keys nor groups, and refuses them: what is spread again may come twice, and is not lost.
+        return NewMessage(body, attributes)
     # What is spread for the first time needs no key, which costs two writes a message; a fifo topic's always has one.
     keyed = resumed or posting.kind == FIFO
-    return NewMessage(body, attributes, key=_key(posting, target) if keyed else None, group=posting.group)
+    group = None if kind == DATABAG else posting.group
+    return NewMessage(body, attributes, key=_key(posting, target) if keyed else None, group=group)
 
 
 def _key(posting: Posting, target: Target) -> str:

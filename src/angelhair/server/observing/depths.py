@@ -82,12 +82,13 @@ class Depths:
         self._round = named[::-1]
 
     async def _look(self, name: str, queue: Place) -> None:
-        stats, timeline = None, None
+        stats, timeline, databag = None, None, None
         if name not in self._known and len(self._known) >= limits.METRICS_QUEUES:
             return
         try:
             stats = await self._engine.depth(*queue)
             timeline = await self._engine.timeline(*queue)
+            databag = await self._engine.databag(*queue)
         except QueueNotFound:
             pass
         except StoreError as error:
@@ -101,6 +102,8 @@ class Depths:
         else:
             self._known.add(name)
             self._observer.depth(name, stats)
+            if databag is not None:
+                self._observer.databag(name, databag)
             self._watch_archive(name, stats)
 
     def _tell_timeline(self, name: str, seen: TimelineSeen) -> None:

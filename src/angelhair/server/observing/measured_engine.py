@@ -14,8 +14,10 @@ from angelhair.clock import Clock
 from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
+from angelhair.engine.databag.inspect import BagSeen
 from angelhair.engine.engine import Engine, PutOutcome, ReceiveOutcome
 from angelhair.engine.identities import Identities
+from angelhair.engine.kinds.databag import Databag
 from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.puts import Reservation
 from angelhair.engine.ranks import PLAIN, Rank
@@ -94,11 +96,26 @@ class MeasuredEngine(Engine):
             for shard in await verbs.shards(queue):
                 touched_ms = shard.touched_at_ms or 0
                 elsewhere = shard.consumer is not None and now.wall_ms - touched_ms < queue.settings.lock_ms
-                if shard.oldest_due_ms is not None and (shard.lane in held or not elsewhere):
-                    lag_ms = max(lag_ms, now.wall_ms - shard.oldest_due_ms)
+                if shard.waiting_since_ms is not None and (shard.lane in held or not elsewhere):
+                    lag_ms = max(lag_ms, now.wall_ms - shard.waiting_since_ms)
             return TimelineSeen(len(held), lag_ms, line.sessions.aside_count, line.sessions.dead_count)
 
         return await self._with_queue(account, name, attempt)
+
+    async def databag(self, account: str, name: str) -> BagSeen | None:
+        """How a databag is cut; None for a queue of another kind, and when another server is the one to say."""
+
+        async def attempt(queue: Queue) -> BagSeen | None:
+            verbs = self._verbs(queue)
+            if not isinstance(verbs, Databag) or not self._speaks_for_databags():
+                return None
+            return await verbs.partitions(queue)
+
+        return await self._with_queue(account, name, attempt)
+
+    def _speaks_for_databags(self) -> bool:
+        """There is no lease: the first of the servers that live does it for all."""
+        return self.membership.place()[0] == 0
 
     async def depth(self, account: str, name: str) -> Stats | None:
         """What the queue holds, at fewer reads than `stats`; None when another server is the one to say.
@@ -116,6 +133,8 @@ class MeasuredEngine(Engine):
                 if held is None or not held.believed(now):
                     return None
                 return await verbs.stats(queue, limits.DEPTH_BUCKETS)
+            if isinstance(verbs, Databag):
+                return await verbs.stats(queue, limits.DEPTH_BUCKETS) if self._speaks_for_databags() else None
             worker = self.memory.workers.get((queue.incarnation, min(lanes)))
             if worker is None or not worker.lease.held(now):
                 return None

@@ -8,6 +8,7 @@ from prometheus_client.core import Metric
 
 from angelhair import limits
 from angelhair.engine.counts import Stats
+from angelhair.engine.databag.inspect import BagSeen
 from angelhair.errors import OutcomeUnknown, Unavailable
 from angelhair.model import Delivery
 from angelhair.server.observing.tables import Counts, Distributions, Key, Levels, Table
@@ -68,6 +69,19 @@ class Observer:
         self._exact = self._levels(
             "angelhair_queue_depth_exact", "1 when the depth was counted, 0 when it is estimated.", ("queue",))
 
+        self._partitions = self._levels(
+            "angelhair_databag_partitions", "Partitions of a databag, as they are in force on the server that says it.",
+            ("queue",))
+        self._partitions_most = self._levels(
+            "angelhair_databag_partitions_most", "How many partitions a databag may have as load grows.", ("queue",))
+        self._partitions_locked = self._levels(
+            "angelhair_databag_partitions_locked", "Partitions that have served, and rest.", ("queue",))
+        self._epochs = self._levels(
+            "angelhair_databag_epochs", "Epochs of a databag that are in the store, of all its blocks.", ("queue",))
+        self._duplicates = self._levels(
+            "angelhair_databag_duplicates",
+            "Messages of a databag that were served after they had been deleted, as far as the store shows it.",
+            ("queue",))
         self._shards_held = self._levels(
             "angelhair_timeline_shards_held", "Shards of a timeline whose locks this server holds for consumers.",
             ("queue",))
@@ -171,6 +185,15 @@ class Observer:
         self._exact.set((label,), int(stats.exact))
         self._unarchived.set((label,), stats.unarchived)
 
+    def databag(self, queue: str, seen: BagSeen) -> None:
+        label = self._label(queue)
+        if label != OTHER:
+            self._partitions.set((label,), seen.partitions)
+            self._partitions_most.set((label,), seen.max_partitions)
+            self._partitions_locked.set((label,), seen.locked)
+            self._epochs.set((label,), seen.epochs)
+            self._duplicates.set((label,), seen.duplicates)
+
     def timeline(self, queue: str, shards_held: int, lag_seconds: float, later: int, dead: int) -> None:
         """`later`, `dead`: how many more were set aside, in the timeline itself and among dead letters."""
         label = self._label(queue)
@@ -182,7 +205,10 @@ class Observer:
 
     def depth_unknown(self, queue: str) -> None:
         """Another server looks after this queue now: an old figure of ours would stand beside its new one."""
-        for levels in (self._depth, self._oldest, self._exact, self._unarchived):
+        for levels in (
+            self._depth, self._oldest, self._exact, self._unarchived, self._partitions, self._partitions_most,
+            self._partitions_locked, self._epochs, self._duplicates,
+        ):
             levels.forget(lambda key: key[0] == queue)
 
     @property

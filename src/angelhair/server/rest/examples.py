@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from angelhair.server.rest import cluster_shapes, query, shapes, timeline_shapes
 
 _RECEIPT = str(query.RECEIPT.example)
 _SETTINGS = shapes.Settings(
     kind="bucketed", bucket_size=1000, lanes=1, visibility_timeout=60, repair_timeout=60, delay=0, retention=345600,
     max_deliveries=5, dead_letter_queue="orders-dead", history=86400, archive=False, dedup_window=300,
-    dedup_scope="queue", priorities=1, fair=True, shards=None, granularity="minute", producer_delay=60,
-    expire_after=2592000, lock=10,
+    priorities=1, fair=True,
 )
-_CHANGEABLE = [name for name in shapes.Changes.__struct_fields__ if name != "shards"]
-_FIXED = ["kind", "bucket_size", "shards", "granularity"]
+_FIXED = ["kind", "bucket_size"]
+_CHANGEABLE = [name for name in msgspec.to_builtins(_SETTINGS) if name not in _FIXED]
 _MADE, _CHANGED = "2026-11-15T13:00:00.123Z", "2026-11-15T13:05:00.456Z"
 
 QUEUE_LIST = shapes.QueueList(["invoices", "orders"], None)
@@ -25,6 +26,7 @@ QUEUE = shapes.QueueSaid(
 QUEUE_SHOWN = shapes.QueueShown(
     name="orders", kind="bucketed", settings=_SETTINGS, changeable=_CHANGEABLE, fixed=_FIXED,
     created_at=_MADE, changed_at=_CHANGED, warnings=[], statistics=shapes.Statistics(120, 4, 0, 1, 7.25, True),
+    partitions=None,
 )
 
 PUT = shapes.Put("0-17", "orders")

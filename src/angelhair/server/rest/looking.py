@@ -1,4 +1,4 @@
-"""Looking without taking: messages that could be received, the marks of a queue, its buckets."""
+"""Looking without taking: messages that wait, the marks of a queue, its buckets."""
 
 from __future__ import annotations
 

@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 
+from angelhair import limits
 from angelhair.model import QueueSettings
 from angelhair.server.rest import cluster_shapes, own_shapes, shapes, timeline_shapes, topic_shapes
 from angelhair.server.rest.errors import CODES
 from angelhair.server.rest.query import Parameter
-from angelhair.server.rest.queues import settings_of
+from angelhair.server.rest.queues import value_of
 from angelhair.server.rest.route import Answer, RequestBody, Route
 
 DESCRIPTION = """\
@@ -63,8 +64,8 @@ def document(routes: Sequence[Route], version: str) -> dict[str, Any]:
             # msgspec says how it is encoded, which for a validator is a remark; the pattern is the rule.
             component["properties"]["body_base64"]["pattern"] = BASE64_PATTERN
     components["Error"]["properties"]["code"]["enum"] = list(CODES)
-    for field, default in msgspec.to_builtins(settings_of(QueueSettings())).items():
-        components["NewQueue"]["properties"][field]["default"] = default
+    for field, known in components["NewQueue"]["properties"].items():
+        known["default"] = limits.SHARDS if field == "shards" else value_of(QueueSettings(), field)
     paths: dict[str, dict[str, Any]] = {}
     responses: dict[str, Any] = {}
     for route in routes:

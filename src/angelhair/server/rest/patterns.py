@@ -16,8 +16,9 @@ PART_PATTERN = "^[A-Za-z0-9_.-]*$"
 
 EXAMPLE_RECEIPT = receipts.encode("51" * 16, b"an example", 0, 17, 1)
 _LONGER = timeline_receipts.LENGTH - receipts.LENGTH
-RECEIPT_PATTERN = f"^[A-Za-z0-9_-]{{{receipts.LENGTH}}}([A-Za-z0-9_-]{{{_LONGER}}})?$"
-"""What `engine.receipts` writes: base64 for URLs, always of one length; those of timelines are longer."""
+RECEIPT_PATTERN = f"^(?:[A-Za-z0-9_-]{{{receipts.LENGTH}}}([A-Za-z0-9_-]{{{_LONGER}}})?|0-(?:0|[1-9][0-9]{{0,18}}))$"
+"""What `engine.receipts` writes: base64 for URLs, always of one length; those of timelines are longer. A message of a
+databag has its id in its place."""
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 ID_PATTERN = f"^(0|[1-9][0-9]*)-(0|[1-9][0-9]*|{_UUID})$"
@@ -33,7 +34,7 @@ _DAY = (
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 DUE_PATTERN = f"^{_DAY}[Tt]{_TIME}$"
 
-DUE_WORDS = "must be RFC 3339 such as 2026-11-15T13:00:00Z, or seconds since 1970, and before 2100"
+DUE_WORDS = "must be RFC 3339 such as 2026-11-15T13:00:00Z, or seconds since 1970; from 1970 on, and before 2100"
 
 IN_WORDS = {NAME_PATTERN: NAME_WORDS, DUE_PATTERN: DUE_WORDS}
 """What is said to whoever did not keep to a pattern."""

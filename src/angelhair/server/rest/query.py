@@ -134,8 +134,8 @@ TOPIC = Parameter("topic", "The topic's name.", TOPIC_SCHEMA, "news", place="pat
 CONSUMER = Parameter("consumer", "The consumer's name, of its own choice.", NAME_SCHEMA, "mailer-1", place="path")
 BATCH = whole("batch", "At most so many messages.", 1, limits.BATCH_MESSAGES, 10, "path")
 RECEIPT = Parameter(
-    "receipt", "The receipt that came with the delivery.", {"type": "string", "pattern": RECEIPT_PATTERN},
-    EXAMPLE_RECEIPT, place="path",
+    "receipt", "The receipt that came with the delivery; of a databag the message's id.",
+    {"type": "string", "pattern": RECEIPT_PATTERN}, EXAMPLE_RECEIPT, place="path",
 )
 VISIBILITY = seconds(
     "visibility", "Seconds for which others do not see the messages; by default the queue's `visibility_timeout`.",

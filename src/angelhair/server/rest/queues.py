@@ -11,7 +11,7 @@ from angelhair import limits
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.errors import QueueExists, QueueNotFound, StoreError
-from angelhair.model import BUCKETED, FIFO, FIFO_ENDING, TIMELINE, QueueSettings
+from angelhair.model import BUCKETED, DATABAG, FIFO, FIFO_ENDING, NOT_OF_KIND, TIMELINE, QueueSettings
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.decoding import decode_object
@@ -77,7 +77,20 @@ async def show_queue(service: Service, request: Request, queue: str) -> Response
     found = await service.engine.find_queue(request.account, queue)
     statistics = _statistics(await service.engine.stats(request.account, queue))
     warnings = await _warnings(service, found)
-    return json_response(200, shapes.QueueShown(**_fields(found), warnings=warnings, statistics=statistics), NO_STORE)
+    partitions = await _partitions(service, found)
+    shown = shapes.QueueShown(**_fields(found), warnings=warnings, statistics=statistics, partitions=partitions)
+    return json_response(200, shown, NO_STORE)
+
+
+async def _partitions(service: Service, queue: Queue) -> shapes.Partitions | None:
+    if queue.settings.kind != DATABAG:
+        return None
+    seen = await service.engine.partitions(queue.account, queue.name)
+    return shapes.Partitions(
+        count=seen.partitions, min_partitions=seen.min_partitions, max_partitions=seen.max_partitions,
+        visibility_timeout=in_seconds(seen.visibility_timeout_ms), sync=in_seconds(seen.sync_ms), locked=seen.locked,
+        epochs=seen.epochs, duplicates=seen.duplicates,
+    )
 
 
 async def _warnings(service: Service, queue: Queue) -> list[str]:
@@ -92,10 +105,13 @@ async def _warnings(service: Service, queue: Queue) -> list[str]:
     except QueueNotFound:
         missing = f"there is no queue {dead_letters}, the dead_letter_queue"
         return [f"{missing}: max_deliveries does nothing until it is made"]
-    # A timeline's dead letters may go to any kind but fifo, which wants a group.
+    # A timeline's dead letters may go to another one too; fifo wants a group, and from a databag nothing is redriven.
     kinds = (BUCKETED, TIMELINE) if settings.kind == TIMELINE else (settings.kind,)
     if target.settings.kind not in kinds:
         return [f"{dead_letters}, the dead_letter_queue, is of the kind {target.settings.kind}: nothing is moved there"]
+    if target.settings.kind == TIMELINE:
+        target_is = f"{dead_letters}, the dead_letter_queue, is of the kind {TIMELINE}"
+        return [f"{target_is}: no redrive moves messages from there"]
     return []
 
 
@@ -158,28 +174,31 @@ def _given(wanted: shapes.Changes, kind: str | None) -> dict[str, Any]:
     return given
 
 
-def settings_of(settings: QueueSettings) -> shapes.Settings:
-    values: dict[str, Any] = {}
-    for name in shapes.Settings.__struct_fields__:
-        if name == "shards":
-            values[name] = settings.lanes if settings.kind == TIMELINE else None
-        elif name in DURATIONS:
-            duration_ms = getattr(settings, f"{name}_ms")
-            values[name] = None if duration_ms is None else in_seconds(duration_ms)
-        else:
-            values[name] = getattr(settings, name)
-    return shapes.Settings(**values)
+def names_of(kind: str) -> list[str]:
+    """The settings that a queue of this kind has, as this door calls them."""
+    absent = {name.removesuffix("_ms") for name in NOT_OF_KIND[kind]}
+    absent.add("lanes" if kind == TIMELINE else "shards")
+    return [name for name in shapes.Settings.__struct_fields__ if name not in absent]
+
+
+def value_of(settings: QueueSettings, name: str) -> Any:
+    if name == "shards":
+        return settings.lanes
+    if name not in DURATIONS:
+        return getattr(settings, name)
+    duration_ms = getattr(settings, f"{name}_ms")
+    return None if duration_ms is None else in_seconds(duration_ms)
 
 
 def _fields(queue: Queue) -> dict[str, Any]:
-    not_of_this_kind = "lanes" if queue.settings.kind == TIMELINE else "shards"
-    changeable = [name for name in CHANGEABLE if name not in (*queue.settings.fixed, not_of_this_kind)]
+    settings, names = queue.settings, names_of(queue.settings.kind)
+    fixed = {name.removesuffix("_ms") for name in settings.fixed}
     return {
         "name": queue.name,
-        "kind": queue.settings.kind,
-        "settings": settings_of(queue.settings),
-        "changeable": changeable,
-        "fixed": [name for name in shapes.Settings.__struct_fields__ if name not in changeable],
+        "kind": settings.kind,
+        "settings": shapes.Settings(**{name: value_of(settings, name) for name in names}),
+        "changeable": [name for name in names if name in CHANGEABLE and name not in fixed],
+        "fixed": [name for name in names if name not in CHANGEABLE or name in fixed],
         "created_at": rfc3339(queue.created_at_ms),
         "changed_at": rfc3339(queue.changed_at_ms),
     }

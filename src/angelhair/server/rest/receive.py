@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from angelhair import limits
-from angelhair.model import Ask, Delivery, validate_name
+from angelhair.model import TIMELINE, Ask, Delivery, validate_name
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.polling import Patience
 from angelhair.server.rest import query, shapes
 from angelhair.server.rest.content import content_type_in, group_of, origin_of, text_or_bytes
+from angelhair.server.rest.errors import invalid
 from angelhair.server.rest.queues import NO_STORE
 from angelhair.server.rest.times import rfc3339
 from angelhair.server.service import Service
@@ -19,7 +20,7 @@ PARAMETERS = query.parameters(
     ),
     query.VISIBILITY,
     query.Parameter(
-        "consumer", "Of a timeline: whose shards the messages come from; without it, those that this server holds.",
+        "consumer", "Of a timeline only: whose shards the messages come from; without it, those of this server.",
         query.NAME_SCHEMA, "mailer-1", validate_name,
     ),
 )
@@ -27,6 +28,10 @@ PARAMETERS = query.parameters(
 
 async def receive(service: Service, request: Request, queue: str, batch: str) -> Response:
     given = query.read(request.query, PARAMETERS)
+    if "consumer" in given:
+        kind = (await service.engine.find_queue(request.account, queue)).settings.kind
+        if kind != TIMELINE:
+            raise invalid("consumer", f"a queue of the kind {kind!r} has no shards that consumers hold; leave it out")
     ask = Ask(query.BATCH.value(batch), given.get("visibility"), consumer=given.get("consumer"))
     # A client that leaves while it waits would take a message along that nobody sees until its visibility is over.
     wait_seconds = 0 if request.client_left else given.get("wait", 0) / 1000

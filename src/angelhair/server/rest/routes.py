@@ -143,7 +143,10 @@ VERBS = (
     Route(
         "GET", "/queues/{queue}/peek/{batch}", looking.peek, "peek_messages", "Operating",
         "See messages without receiving them",
-        {200: Answer("Messages that could be received now.", shapes.Seen, examples.SEEN)},
+        {200: Answer(
+            "Messages that could be received now; of a timeline all that are not processed.",
+            shapes.Seen, examples.SEEN,
+        )},
         path=(QUEUE, BATCH), refusals=(*OF_A_QUEUE, *READING),
         action="ReceiveMessage",
     ),

@@ -29,7 +29,8 @@ Lock = Annotated[float, Meta(ge=limits.LOCK_MINIMUM_MS // 1000, le=limits.LOCK_M
 ExpireAfter = Annotated[
     float, Meta(ge=limits.EXPIRE_AFTER_MINIMUM_MS // 1000, le=limits.EXPIRE_AFTER_MAXIMUM_MS // 1000)
 ]
-Kind = Literal["bucketed", "fifo", "timeline"]
+Kind = Literal["bucketed", "fifo", "timeline", "databag"]
+PartitionCount = Annotated[int, Meta(ge=1, le=limits.BAG_SLICES)]
 Granularity = Literal["minute", "hour", "day"]
 State = Literal["open", "closed", "final", "settled", "finished", "dropped"]
 Due = Annotated[str, Meta(pattern=DUE_PATTERN)] | Annotated[float, Meta(ge=0, le=limits.DUE_MAXIMUM_SECONDS)]
@@ -69,6 +70,8 @@ class Changes(Shape):
     producer_delay: ProducerDelay | UnsetType = UNSET
     expire_after: ExpireAfter | UnsetType | None = UNSET
     lock: Lock | UnsetType = UNSET
+    min_partitions: PartitionCount | UnsetType = UNSET
+    max_partitions: PartitionCount | UnsetType = UNSET
 
 
 class NewQueue(Changes):
@@ -79,31 +82,33 @@ class NewQueue(Changes):
     bucket_size: Annotated[int, Meta(ge=limits.BUCKET_SIZE_MINIMUM, le=limits.BUCKET_SIZE_MAXIMUM)] | UnsetType = UNSET
 
 
-class Settings(Shape):
-    """All settings of a queue."""
+class Settings(Shape, kw_only=True):
+    """All settings of a queue; those that its kind does not have are left out."""
 
     meanings = SETTINGS
 
     kind: Kind
-    bucket_size: int
-    lanes: int
+    bucket_size: int | UnsetType = UNSET
+    lanes: int | UnsetType = UNSET
     visibility_timeout: float
-    repair_timeout: float
-    delay: float
-    retention: float | None
-    max_deliveries: int | None
-    dead_letter_queue: Name | None
-    history: float
-    archive: bool
-    dedup_window: float
-    dedup_scope: Literal["queue", "group"]
-    priorities: int
-    fair: bool
-    shards: int | None
-    granularity: Granularity
-    producer_delay: float
-    expire_after: float | None
-    lock: float
+    repair_timeout: float | UnsetType = UNSET
+    delay: float | UnsetType = UNSET
+    retention: float | UnsetType | None = UNSET
+    max_deliveries: int | UnsetType | None = UNSET
+    dead_letter_queue: Name | UnsetType | None = UNSET
+    history: float | UnsetType = UNSET
+    archive: bool | UnsetType = UNSET
+    dedup_window: float | UnsetType = UNSET
+    dedup_scope: Literal["queue", "group"] | UnsetType = UNSET
+    priorities: int | UnsetType = UNSET
+    fair: bool | UnsetType = UNSET
+    shards: int | UnsetType = UNSET
+    granularity: Granularity | UnsetType = UNSET
+    producer_delay: float | UnsetType = UNSET
+    expire_after: float | UnsetType | None = UNSET
+    lock: float | UnsetType = UNSET
+    min_partitions: int | UnsetType = UNSET
+    max_partitions: int | UnsetType = UNSET
 
 
 class Statistics(Shape):
@@ -130,10 +135,26 @@ class QueueSaid(Shape, kw_only=True):
     warnings: list[str]
 
 
+class Partitions(Shape, kw_only=True):
+    """Of a databag: how it is cut, as it is in force on the server that was asked since its last sync; what is stored
+    comes in force within `sync` seconds. `locked`: those that serve nothing now. `duplicates`: messages that were
+    served after they had been deleted, as far as the store shows it."""
+
+    count: Count
+    min_partitions: Count
+    max_partitions: Count
+    visibility_timeout: float
+    sync: float
+    locked: Count
+    epochs: Count
+    duplicates: Count
+
+
 class QueueShown(QueueSaid, kw_only=True):
-    """A queue and what it holds."""
+    """A queue and what it holds. `partitions`: of a databag; null elsewhere."""
 
     statistics: Statistics
+    partitions: Partitions | None
 
 
 class QueueList(Shape):
@@ -263,7 +284,7 @@ class Received(Shape):
 
 
 class Seen(Shape):
-    """Messages that could be received now."""
+    """Messages that could be received now; of a timeline all that are not processed, those first that are due first."""
 
     messages: list[MessageSeen]
 

@@ -29,8 +29,8 @@ class Share(Shape):
 
 class Shard(Shape, kw_only=True):
     """A shard and who works on it. `mark`: read up to there; `last`: all processed up to there; `lag`: for how long the
-    oldest message that is due has waited. `sealed`: of a number of shards that is no more; it is worked on until it is
-    empty."""
+    oldest message that is due has waited since it could first be delivered. `sealed`: of a number of shards that is no
+    more; it is worked on until it is empty."""
 
     shard: LaneNumber
     state: Literal["open", "sealed"]

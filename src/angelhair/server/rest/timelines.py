@@ -44,7 +44,7 @@ def _shard(seen: ShardSeen, lock_ms: int, now_ms: int) -> timeline_shapes.Shard:
     if seen.consumer is not None:
         # By wall clocks, which is good enough to look at: nobody takes a shard by what is said here.
         lock = "held" if now_ms - (seen.touched_at_ms or 0) < lock_ms else "lapsed"
-    due_ms = seen.oldest_due_ms
+    since_ms = seen.waiting_since_ms
     return timeline_shapes.Shard(
         shard=seen.lane,
         state="open" if seen.state == "open" else "sealed",
@@ -55,7 +55,7 @@ def _shard(seen: ShardSeen, lock_ms: int, now_ms: int) -> timeline_shapes.Shard:
         touched_at=_at(seen.touched_at_ms),
         mark=_at(seen.mark_ms),
         last=_at(seen.last_ms),
-        lag=None if due_ms is None else in_seconds(max(0, now_ms - due_ms)),
+        lag=None if since_ms is None else in_seconds(max(0, now_ms - since_ms)),
     )
 
 

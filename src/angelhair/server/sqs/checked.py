@@ -94,6 +94,8 @@ class QueueAttributes(Struct):
     lanes: int | UnsetType = UNSET
     priorities: int | UnsetType = UNSET
     fair: bool | UnsetType = UNSET
+    min_partitions: int | UnsetType = UNSET
+    max_partitions: int | UnsetType = UNSET
     limits: str | UnsetType = UNSET
     name_rests: bool | UnsetType = UNSET
     in_flight_limit: int | UnsetType = UNSET

@@ -52,7 +52,18 @@ def checkpoints(outcome: TimelineOutcome) -> list[str]:
     return [
         f"the checkpoint of shard {passed.shard[1]} passed {passed.id}, {passed.body}, at {passed.at_us} us"
         for passed in history.passed
-        if (passed.id in confirmed or passed.deliveries) and acked.get(passed.body, passed.at_us + 1) > passed.at_us
+        if (passed.id in confirmed or passed.deliveries or passed.sent_back)
+        and acked.get(passed.body, passed.at_us + 1) > passed.at_us
+    ]
+
+
+def sent_back(outcome: TimelineOutcome) -> list[str]:
+    """R7: a dead letter is crossed off when it is in the timeline again, and not before; or was acked there by then."""
+    acked = _first_acks(outcome)
+    return [
+        f"the dead letter {sent.id}, {sent.body}, was crossed off at {sent.at_us} us and is in no timeline"
+        for sent in outcome.history.sent_back
+        if acked.get(sent.body, sent.at_us + 1) > sent.at_us
     ]
 
 
@@ -160,6 +171,6 @@ def _earlier(first: dict[str, int], body: str, ack: Settled) -> None:
 
 
 TIMELINE_CHECKERS = (
-    total_queue, unique_receipts, incarnations, drains, due_times, shard_rows, checkpoints, window, emergency_stop,
-    shard_order, hidden,
+    total_queue, unique_receipts, incarnations, drains, due_times, shard_rows, checkpoints, sent_back, window,
+    emergency_stop, shard_order, hidden,
 )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.errors import QueueNotFound
+from angelhair.model import DATABAG
 from angelhair.server.aws.arns import parse_arn
 from angelhair.server.sqs.actions import kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy, SetQueueAttributes
 from angelhair.server.sqs.checks.attributes import ALL, BEYOND, SETTABLE, throughput_without_scope
+from angelhair.server.sqs.checks.databags import check_attributes_of
 from angelhair.server.sqs.checks.policies import missing_dead_letter_queue
 from angelhair.server.sqs.errors import invalid_value
 from angelhair.server.sqs.inputs import GetQueueAttributesRequest
@@ -51,6 +53,7 @@ def _values(call: Call, queue: Queue, names: set[str]) -> dict[str, str]:
 async def set_queue_attributes(call: Call, wanted: SetQueueAttributes) -> Nothing:
     queue = await call.queue(wanted.queue_url)
     attributes = wanted.attributes
+    check_attributes_of(queue.settings, attributes)
     await check_dead_letters(call, queue.name, attributes)
     changes = kept.changes_of(attributes)
     _check_throughput(queue, attributes)
@@ -83,6 +86,9 @@ async def check_dead_letters(call: Call, name: str, attributes: QueueAttributes)
         target = await call.service.engine.find_queue(call.account, policy.dead_letter_queue)
     except QueueNotFound:
         raise missing_dead_letter_queue(text) from None
+    if target.settings.kind == DATABAG:
+        reason = "Dead letter target must not be a databag, from which nothing can be moved back."
+        raise invalid_value(text, kept.REDRIVE, reason)
     if not kept.admits_dead_letters_of(target, call.arn_of(name)):
         reason = "Queue does not have permissions to redrive to the dead letter queue."
         raise invalid_value(text, kept.REDRIVE, reason)

@@ -22,13 +22,24 @@ class Handle(NamedTuple):
 
 
 def encode(receipt: str, received_at_ms: int) -> str:
-    return f"{receipt}{received_at_ms // 1000:x}"
+    return f"{receipt}{_between(receipt)}{received_at_ms // 1000:x}"
+
+
+def _between(receipt: str) -> str:
+    """The ids of databags are shorter than all receipts, and not all of one length."""
+    return "." if len(receipt) < receipts.LENGTH else ""
 
 
 def decode(text: str) -> Handle:
+    if "." in text:
+        receipt, _, digits = text.partition(".")
+        return _decoded(text, receipt, digits)
     # Those of timelines are longer than all others with their digits.
     length = timeline_receipts.LENGTH if len(text) >= timeline_receipts.LENGTH else receipts.LENGTH
-    receipt, digits = text[:length], text[length:]
+    return _decoded(text, text[:length], text[length:])
+
+
+def _decoded(text: str, receipt: str, digits: str) -> Handle:
     if not digits:
         return Handle(receipt, None)
     if len(digits) > _DIGITS_MOST or not (digits.isascii() and digits.isalnum()):

@@ -13,10 +13,18 @@ from msgspec import UNSET
 
 from angelhair import limits
 from angelhair.engine.catalog import Queue
-from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, QueueSettings
+from angelhair.model import BY_GROUP, BY_QUEUE, FIFO, NOT_OF_KIND, QueueSettings
 from angelhair.server import gate
 from angelhair.server.sqs.checked import QueueAttributes, RedrivePolicy
-from angelhair.server.sqs.checks.attributes import IN_FLIGHT, KIND, LIMITS, NAME_RESTS, WIDE
+from angelhair.server.sqs.checks.attributes import (
+    IN_FLIGHT,
+    KIND,
+    LIMITS,
+    MAX_PARTITIONS,
+    MIN_PARTITIONS,
+    NAME_RESTS,
+    WIDE,
+)
 from angelhair.server.sqs.checks.policies import parse_redrive_allow_policy
 
 ATTRIBUTES, POLICY, TAGS, PURGED_AT = "sqs", gate.POLICY, "tags", "purged_at_ms"
@@ -31,6 +39,7 @@ IN_SETTINGS = {
 
 BEYOND = {
     KIND: "kind", "Angelhair.Lanes": "lanes", "Angelhair.Priorities": "priorities", "Angelhair.Fair": "fair",
+    MIN_PARTITIONS: "min_partitions", MAX_PARTITIONS: "max_partitions",
 }
 """Settings of the engine that SQS has no word for."""
 
@@ -101,6 +110,8 @@ def attribute(queue: Queue, name: str) -> str | None:
         # Kept without end through another door. SQS has no word for that but its longest.
         return str(limits.AWS_RETENTION_MAXIMUM_SECONDS if value_ms is None else value_ms // 1000)
     if name in BEYOND:
+        if BEYOND[name] in NOT_OF_KIND[queue.settings.kind]:
+            return None
         return _said(getattr(queue.settings, BEYOND[name]))
     is_fifo = queue.settings.kind == FIFO
     if name == SCOPE:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from angelhair.engine.catalog import Queue
 from angelhair.errors import QueueNotFound
-from angelhair.model import TIMELINE
+from angelhair.model import DATABAG, TIMELINE
 from angelhair.server.aws.arns import FIFO, parse_arn
 from angelhair.server.aws.carried import as_uuid
 from angelhair.server.sqs import tasks
@@ -32,10 +32,10 @@ async def start_message_move_task(call: Call, wanted: StartMessageMoveTaskReques
     sources, _ = await call.service.engine.list_dead_letter_sources(call.account, source.name, most=1)
     if not sources:
         raise InvalidParameterValue("Source queue must be configured as a Dead Letter Queue.")
-    if source.settings.kind == TIMELINE:
+    if source.settings.kind in (TIMELINE, DATABAG):
         raise InvalidParameterValue(
-            "Source queue is a timeline, from which no task can move messages: receive them, send them where they "
-            "belong, and delete them."
+            f"Source queue is a {source.settings.kind}, from which no task can move messages: receive them, send them "
+            "where they belong, and delete them."
         )
     destination = None
     if wanted.destination_arn is not None:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from msgspec import UNSET
+
 from angelhair import limits
 from angelhair.engine.catalog import Queue, Rewritten
 from angelhair.errors import QueueExists, QueueNotFound
@@ -17,6 +19,7 @@ from angelhair.server.sqs.actions.attributes import check_dead_letters
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import CreateQueue, QueueAttributes
 from angelhair.server.sqs.checks.common import invalid_next_token
+from angelhair.server.sqs.checks.databags import check_attributes_of
 from angelhair.server.sqs.errors import (
     PurgeQueueInProgress,
     QueueDeletedRecently,
@@ -50,7 +53,9 @@ async def create_queue(call: Call, wanted: CreateQueue) -> CreateQueueResult:
             raise QueueDeletedRecently from None
         await check_dead_letters(call, name, attributes)
         notes = kept.noted({kept.TAGS: wanted.tags} if wanted.tags else {}, attributes)
-        settings = QueueSettings(**{**_kind(attributes), **kept.changes_of(attributes)})
+        kind = _kind(attributes)
+        check_attributes_of(QueueSettings(**kind), attributes)
+        settings = QueueSettings(**{**kind, **kept.changes_of(attributes)})
         try:
             existing, made = await call.service.create_queue(call.account, name, settings, notes)
         except QueueExists:
@@ -65,7 +70,7 @@ async def create_queue(call: Call, wanted: CreateQueue) -> CreateQueueResult:
 def _kind(attributes: QueueAttributes) -> dict[str, Any]:
     """Groups can be spread over lanes, for life, if a key needs to be known in its group only."""
     if attributes.fifo_queue is not True:
-        return {}
+        return {} if attributes.kind is UNSET else {"kind": attributes.kind}
     return {"kind": FIFO, "lanes": limits.AWS_FIFO_LANES if attributes.deduplication_scope == "messageGroup" else 1}
 
 

@@ -8,13 +8,14 @@ from typing import NamedTuple, TypeVar
 
 from angelhair.engine.catalog import Queue
 from angelhair.engine.engine import PutOutcome
-from angelhair.model import FIFO, MessageId, NewMessage
+from angelhair.model import DATABAG, FIFO, MessageId, NewMessage
 from angelhair.server.aws.carried import as_uuid, id_of_place, sequence_number
 from angelhair.server.aws.errors import AwsError
 from angelhair.server.sqs.actions import carried, kept
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.checked import OutgoingMessage, SendMessage, SendMessageBatch
 from angelhair.server.sqs.checks.beyond import held_to_sqs
+from angelhair.server.sqs.checks.databags import check_message_of_databag
 from angelhair.server.sqs.errors import InvalidParameterValue, message_too_long
 from angelhair.server.sqs.faults import as_sqs_error
 from angelhair.server.sqs.outputs import (
@@ -85,6 +86,8 @@ def _prepared(call: Call, queue: Queue, message: OutgoingMessage, in_batch: bool
     if message.priority >= queue.settings.priorities and message.priority:
         count = queue.settings.priorities
         raise InvalidParameterValue(f"The queue has {count} priorities, from 0 to {count - 1}, not {message.priority}.")
+    if queue.settings.kind == DATABAG:
+        check_message_of_databag(message)
     if queue.settings.kind == FIFO:
         key = _deduplication_id(queue, message)
         text = carried.pack(message, "", call.caller.id, key, queue.incarnation)

@@ -9,12 +9,13 @@ from angelhair.engine import receipts
 from angelhair.engine.catalog import Queue
 from angelhair.engine.timeline import receipts as timeline_receipts
 from angelhair.errors import AngelhairError, InvalidReceipt, MessageGone, StaleReceipt
-from angelhair.model import FIFO, TIMELINE, WantedChange
+from angelhair.model import DATABAG, FIFO, TIMELINE, WantedChange
 from angelhair.server.aws.errors import AwsError
 from angelhair.server.sqs.actions import handles
 from angelhair.server.sqs.actions.call import Call
 from angelhair.server.sqs.actions.handles import Handle
 from angelhair.server.sqs.checked import ChangeMessageVisibilityBatch, DeleteMessageBatch
+from angelhair.server.sqs.checks.databags import unchangeable_visibility
 from angelhair.server.sqs.errors import ReceiptHandleIsInvalid, expired_receipt, invalid_value
 from angelhair.server.sqs.faults import as_sqs_error
 from angelhair.server.sqs.inputs import ChangeMessageVisibilityRequest, DeleteMessageRequest
@@ -84,6 +85,8 @@ async def _delete(call: Call, url: str, texts: Sequence[str]) -> list[Verdict]:
 
 async def _hide(call: Call, url: str, wishes: Sequence[tuple[str, int]]) -> list[Verdict]:
     queue = await call.queue(url)
+    if queue.settings.kind == DATABAG:
+        raise unchangeable_visibility()
     verdicts, good = _decoded([text for text, _ in wishes])
     now_seconds = call.service.clock.now().wall_ms // 1000
     changes: list[WantedChange] = []

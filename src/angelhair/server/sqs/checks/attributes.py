@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from angelhair import limits
-from angelhair.model import BUCKETED, FIFO, TIMELINE
+from angelhair.model import BUCKETED, DATABAG, FIFO, TIMELINE
 from angelhair.server.sqs.checked import QueueAttributes
 from angelhair.server.sqs.checks.policies import parse_policy, parse_redrive_allow_policy, parse_redrive_policy
 from angelhair.server.sqs.errors import (
@@ -103,12 +103,15 @@ SETTABLE = {
 
 KIND, LIMITS, WIDE = "Angelhair.Kind", "Angelhair.Limits", "wide"
 NAME_RESTS, IN_FLIGHT = "Angelhair.NameRests", "Angelhair.InFlightLimit"
+MIN_PARTITIONS, MAX_PARTITIONS = "Angelhair.MinPartitions", "Angelhair.MaxPartitions"
 
 BEYOND = {
-    KIND: Settable("kind", _choice(BUCKETED, FIFO, TIMELINE)),
+    KIND: Settable("kind", _choice(BUCKETED, FIFO, TIMELINE, DATABAG)),
     "Angelhair.Lanes": Settable("lanes", _whole(1, limits.LANES_MAXIMUM)),
     "Angelhair.Priorities": Settable("priorities", _whole(1, limits.PRIORITIES_MAXIMUM)),
     "Angelhair.Fair": Settable("fair", _truth),
+    MIN_PARTITIONS: Settable("min_partitions", _whole(1, limits.BAG_SLICES)),
+    MAX_PARTITIONS: Settable("max_partitions", _whole(1, limits.BAG_SLICES)),
     LIMITS: Settable("limits", _choice("sqs", WIDE)),
     NAME_RESTS: Settable("name_rests", _truth),
     IN_FLIGHT: Settable("in_flight_limit", _whole(0, limits.AWS_IN_FLIGHT_MAXIMUM)),

@@ -1,0 +1,214 @@
+"""A look at neighbouring runs of a block: what of them may be given, epoch by epoch, the oldest first.
+
+A look reads one range of each epoch's partition. It stops when the first run that is not empty has as many as are
+wanted: what is left in a run that is locked waits for the lock's end, so a batch is taken from as few as fill it. What
+is deleted is passed over; of a sealed epoch it is remembered in which slices nothing is left, and these are not read
+again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from angelhair import limits
+from angelhair.clock import Moment
+from angelhair.engine.databag import ids
+from angelhair.engine.databag.cut import Run
+from angelhair.engine.databag.duplicates import last_given
+from angelhair.engine.databag.epochs import Epochs
+from angelhair.engine.databag.lane import Bag, Lock, slice_bits
+from angelhair.engine.store import Row, Slice, Span
+
+
+class Last(NamedTuple):
+    """What a run has given the last time."""
+
+    given: frozenset[int]
+    end: tuple[int, int]
+    """The epoch and the id of the last of them."""
+    behind: bool
+    """Others lay before them then, and their turn has not come yet."""
+
+
+@dataclass(slots=True)
+class Look:
+    """Runs of one block in their order, and what was found in them."""
+
+    runs: list[Run]
+    locks: list[set[Lock | None]]
+    """What had locked each of them, before anything was read: if that is so still, nobody has served it since."""
+    epochs: Epochs
+    waiting: list[int]
+    """Epochs that are to be read; the first is being read."""
+    last: list[Last]
+    rows: list[list[Row]]
+    """By run, what may be given."""
+    again: list[list[Row]]
+    """By run, what lies before the end of what was given last, if any of that is still there: it comes after the rest.
+    So what nobody deletes keeps nothing behind it from being served."""
+    end: int
+    """The last slice that is to be read. It comes down when more than enough lies before it."""
+    unseen: set[int]
+    """What was given of the runs the last time, and has not been read since."""
+    deleted: dict[int, int] = field(default_factory=dict)
+    """Ids that are deleted, and when."""
+    reached: int | None = None
+    """The id from which on the epoch is to be read; None: from its beginning."""
+    through: int = -1
+    """Up to this slice all was read, in all epochs so far."""
+    pages: int = 0
+    passed: int = 0
+    """Of the epoch that is being read: reads, and rows that they brought."""
+    clean: bool = True
+    """Nothing was found so far in the epoch that is being read."""
+    whole: bool = False
+    """All of it is to be read: there are others between its runs, and the first of them need not come first."""
+
+    @property
+    def block(self) -> int:
+        return self.runs[0].block
+
+    def add(self, place: int, row: Row, number: int) -> None:
+        last = self.last[place]
+        if number in last.given:
+            # Nobody has deleted it. What came before it is no newer, or will wait no longer than it.
+            self.again[place] += [*self.rows[place], row]
+            self.rows[place] = []
+        elif (last.behind or self.again[place]) and (self.waiting[0], number) < last.end:
+            self.again[place].append(row)
+        else:
+            self.rows[place].append(row)
+
+    def is_covered(self, place: int) -> bool:
+        """Whether all of a run was read."""
+        return not self.waiting and self.runs[place].last <= self.through
+
+    @property
+    def found(self) -> int:
+        return sum(map(len, self.rows))
+
+    def is_enough(self, wanted: int, more: bool = False) -> bool:
+        """Whether the first run that is not empty has as many as are wanted; `more`: and something is left, too."""
+        return not self.whole and len(next((rows for rows in self.rows if rows), ())) >= wanted + more
+
+
+def begin(bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs) -> Look:
+    whole = any(run.last + 1 != following.first for run, following in pairwise(runs))
+    bits = slice_bits(runs[0].first, runs[-1].last)
+    waiting = [number for number in epochs.read if not _known_empty(bag, runs[0].block, epochs, number, bits)]
+    unseen = {number for run in runs for number in last_given(bag, run, epochs)}
+    last = [_last(of, epochs) for of in locks]
+    return Look(
+        runs, locks, epochs, waiting, last, [[] for _ in runs], [[] for _ in runs], runs[-1].last, unseen,
+        through=runs[-1].last, whole=whole,
+    )
+
+
+def _last(locks: set[Lock | None], epochs: Epochs) -> Last:
+    last = max((each for each in locks if each is not None), key=lambda each: each.serving, default=None)
+    if last is None or last.last_given is None:
+        return Last(frozenset(), (-1, -1), behind=False)
+    return Last(last.given, (ids.epoch_of(last.last_given, epochs.open), last.last_given), last.behind)
+
+
+async def see_given(bag: Bag, looks: list[Look]) -> None:
+    """Reads what was given the last time and was not come across: of a part of an epoch in which nothing is left, or
+    behind more than enough."""
+    spans: dict[tuple[int, int], set[int]] = {}
+    for look in looks:
+        for number in look.unseen:
+            spans.setdefault((look.block, ids.epoch_of(number, look.epochs.open)), set()).add(number)
+    if not spans:
+        return
+    found = await bag.store.read([
+        Span(bag.messages(*place), min(numbers), max(numbers), columns=("deleted",))
+        for place, numbers in spans.items()
+    ])
+    for (block, _), slice_ in zip(spans, found, strict=True):
+        for look in looks:
+            if look.block == block:
+                look.deleted.update(
+                    (int(row.key), deleted)
+                    for row in slice_.rows
+                    if isinstance(deleted := row.values.get("deleted"), int)
+                )
+
+
+async def look_into(bag: Bag, looks: list[Look], wanted: int) -> None:
+    """Reads on in all of them, until each has what is wanted or nothing is left of it."""
+    while going := [look for look in looks if look.waiting and not look.is_enough(wanted)]:
+        slices = await bag.store.read([_span(bag, look, wanted) for look in going])
+        now = bag.clock.now()
+        for look, slice_ in zip(going, slices, strict=True):
+            _take_in(bag, look, slice_, now, wanted)
+
+
+def _span(bag: Bag, look: Look, wanted: int) -> Span:
+    # About as many as it took the last time, so that one read is enough however many are deleted.
+    usual = bag.view.blocks[look.block].page * 5 // 4
+    most = max(limits.BAG_LOOK_ROWS, 2 * wanted, usual) << min(look.pages, limits.BAG_EPOCH_BITS)
+    most = min(most, max(limits.BAG_LOOK_MOST_ROWS, 2 * wanted))
+    if bag.view.row_bytes:
+        most = min(most, max(wanted, limits.BAG_LOOK_BYTES // bag.view.row_bytes))
+    first = ids.first_of(look.runs[0].first) if look.reached is None else look.reached
+    look.pages += 1
+    return Span(bag.messages(look.block, look.waiting[0]), first, ids.last_of(look.end), most)
+
+
+def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> None:
+    firsts = [run.first for run in look.runs]
+    end = int(slice_.rows[-1].key) if slice_.more and slice_.rows else None
+    needed = 0
+    for row in slice_.rows:
+        needed += 1
+        number = int(row.key)
+        look.unseen.discard(number)
+        deleted, body = row.values.get("deleted"), row.values.get("body")
+        if isinstance(deleted, int):
+            look.deleted[number] = deleted
+        elif number not in bag.view.deleted:
+            if look.clean:
+                _note_empty(bag, look, ids.slice_of(number) - 1)
+                look.clean = False
+            if not isinstance(body, bytes):
+                # The place of a message with a key, which is to come.
+                continue
+            place = bisect_right(firsts, ids.slice_of(number)) - 1
+            if ids.slice_of(number) <= look.runs[place].last and not bag.expired(row.values.get("enqueued_at"), now):
+                look.add(place, row, number)
+                bag.view.row_bytes = (7 * bag.view.row_bytes + len(body)) // 8 + 1
+                if look.is_enough(wanted, more=True):
+                    # One more than that is known: something is left. Nobody needs the rest.
+                    end = number
+                    break
+    if end is not None and end < ids.last_of(look.end):
+        if look.whole or look.found < wanted:
+            look.reached, look.passed = end + 1, look.passed + needed
+            return
+        # More than enough, if not in one run: of the next epochs as far as this.
+        look.end = ids.slice_of(end)
+        look.through = min(look.through, look.end - 1)
+    else:
+        look.through = min(look.through, look.end)
+        if look.clean:
+            _note_empty(bag, look, look.end)
+    block = bag.view.blocks[look.block]
+    block.page = max(look.passed + needed, block.page - block.page // 8)
+    look.waiting.pop(0)
+    look.reached, look.clean, look.passed, look.pages = None, True, 0, 0
+
+
+def _note_empty(bag: Bag, look: Look, last: int) -> None:
+    """Nothing of the epoch is left from the look's first slice to this one. That stays so if it is sealed, and nothing
+    is admitted."""
+    epoch, first = look.epochs.sealed_as(look.waiting[0]), look.runs[0].first
+    if epoch is not None and last >= first:
+        bag.view.blocks[look.block].note_empty(epoch.number, epoch.admitted, slice_bits(first, last))
+
+
+def _known_empty(bag: Bag, block: int, epochs: Epochs, number: int, bits: int) -> bool:
+    epoch = epochs.sealed_as(number)
+    return epoch is not None and bag.view.blocks[block].is_empty(number, epoch.admitted, bits)

@@ -1,0 +1,68 @@
+"""The sync: settings and the number of partitions that are in force on this server, taken over now and then (D4).
+
+The number of partitions is a mark of the databag's, so that servers cut alike; it is moved by whoever sees a reason,
+between the bounds. That servers do not agree for a while does no harm: locks are on slices (R15).
+"""
+
+from __future__ import annotations
+
+from angelhair.engine.databag.lane import Bag
+from angelhair.engine.settling import change_one
+from angelhair.engine.store import Applied, Change, RowChange, Span
+from angelhair.model import QueueSettings
+
+MARK = "partitions"
+"""Nobody has moved it as long as it is 0."""
+
+MOSTLY_EMPTY = 4
+"""Of so many partitions that were looked at all but one were empty: so many fewer would do."""
+
+
+def bounded(partitions: int, settings: QueueSettings) -> int:
+    return max(settings.min_partitions, min(partitions, settings.max_partitions))
+
+
+async def take_over(bag: Bag, settings: QueueSettings, asked_ms: int, turn: int) -> None:
+    """Puts in force what was stored when it was asked for; and first moves the number, if there is a reason."""
+    view = bag.view
+    (found,) = await bag.store.read([Span(bag.pointers, MARK, MARK)])
+    stored = found.rows[0].values.get("value") if found.rows else 0
+    now = bounded(stored if isinstance(stored, int) else 0, settings)
+    wanted = _wanted(bag, now, settings)
+    if wanted != now:
+        row = RowChange(MARK, {"value": stored}, {"value": wanted})
+        if isinstance(await change_one(bag.store, Change(bag.pointers, [row])), Applied):
+            now = wanted
+    if turn < view.sync_taken:
+        # One that began later was faster.
+        return
+    view.sync_taken = turn
+    view.settings = settings
+    view.cut_into(now)
+    view.starved = view.looked = view.found_empty = 0
+    view.synced_ms = asked_ms
+
+
+def _wanted(bag: Bag, now: int, settings: QueueSettings) -> int:
+    """Twice as many if somebody found nothing unlocked while messages wait; half if most were empty (D4)."""
+    view = bag.view
+    if view.starved:
+        return bounded(2 * now, settings)
+    full = view.looked - view.found_empty
+    if view.looked >= now and full * MOSTLY_EMPTY < view.looked and not view.left:
+        return bounded(now // 2, settings)
+    return now
+
+
+def remember_turns(bag: Bag) -> None:
+    """After a start, or a look at others' locks: what was served long ago comes before what was served just now."""
+    view = bag.view
+    if view.turn:
+        return
+    locks = [lock for block in view.blocks for lock in block.locks.values()]
+    for lock in sorted(locks, key=lambda lock: (lock.served_at_ms, lock.serving, lock.first)):
+        view.turn += 1
+        view.turns[lock.first : lock.last + 1] = [view.turn] * (lock.last - lock.first + 1)
+    partitions, view.partitions = view.partitions, 0
+    if partitions:
+        view.cut_into(partitions)
