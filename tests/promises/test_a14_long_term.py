@@ -7,7 +7,7 @@ import pytest
 from angelhair import limits
 from angelhair.model import NewMessage
 from angelhair.stores.counting import CountingStore, Counts
-from tests.queues import DAY, HOUR, SECOND, Server, World
+from tests.queues import DAY, HOUR, MINUTE, SECOND, Server, World
 
 GROUP = 1_000
 """Messages in one request."""
@@ -113,6 +113,21 @@ async def test_a14_stats_and_peek_read_a_bounded_number_of_buckets(world: World,
     before = counting.counts
     assert len(await server.engine.peek(world.account, "orders", 10)) == 10
     assert (counting.counts - before).reads <= 2 * limits.STATS_BUCKETS + 8
+
+
+async def test_a14_stats_of_a_long_backlog_read_little_of_it(world: World) -> None:
+    """Naive: as many buckets as may be read, though they say the same: a server that counts them stands still for it."""
+    counting = CountingStore(world.store)
+    server = world.server(store=counting)
+    await server.create("orders", bucket_size=10, visibility_timeout_ms=DAY)
+    await server.put("orders", count=1_000)
+    await server.put("orders", count=30, delay_ms=MINUTE)
+    assert len(await server.receive("orders", 25)) == 25
+    before = counting.counts
+    stats = await server.engine.stats(world.account, "orders")
+    buckets = 3 + limits.STATS_WAITING_BUCKETS
+    assert (counting.counts - before).reads <= 2 * buckets + 4
+    assert (stats.exact, stats.in_flight, stats.visible + stats.delayed) == (False, 25, 1_005)
 
 
 async def test_a14_lone_put_and_lone_ack(world: World) -> None:

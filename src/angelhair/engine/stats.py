@@ -6,6 +6,8 @@ and `exact` says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import Findings, examine
@@ -24,9 +26,7 @@ async def lane_stats(lane: Lane, now: Moment, expiring: bool, most: int = limits
     last = lane.bucket_of(marks.next_id - 1)
     below = [bucket for bucket in range(marks.repair, min(marks.reader, last + 1)) if bucket not in lane.view.finished]
     above = list(range(max(marks.reader, marks.repair), last + 1))
-    # Half of the reads for what was handed out, half for what is waiting: both ends of the queue are seen.
-    read_below = below[: max(most // 2, most - len(above))]
-    read_above = above[: most - len(read_below)]
+    read_below, read_above = _chosen(below, above, most)
     seen_below, seen_above = Stats(), Stats()
     for bucket in read_below:
         _count(seen_below, await examine(lane, marks, bucket, expiring), now)
@@ -40,6 +40,16 @@ async def lane_stats(lane: Lane, now: Moment, expiring: bool, most: int = limits
     stats.add(seen_below)
     stats.add(seen_above)
     return stats
+
+
+def _chosen(below: Sequence[int], above: Sequence[int], most: int) -> tuple[Sequence[int], Sequence[int]]:
+    """All, if there are no more than `most`. Otherwise it is an estimate however many are read: of those from which
+    messages were handed out some here and there, and of those that wait behind each other the first few."""
+    if len(below) + len(above) <= most:
+        return below, above
+    read_above = above[: min(most // 2, limits.STATS_WAITING_BUCKETS)]
+    some = min(len(below), most - len(read_above))
+    return [below[place * len(below) // some] for place in range(some)], read_above
 
 
 def _count(stats: Stats, findings: Findings, now: Moment) -> None:
