@@ -85,8 +85,8 @@ class QueueSettings:
 
     min_partitions: int = _Unsaid(limits.BAG_PARTITIONS_LEAST)
     max_partitions: int = limits.BAG_PARTITIONS_MOST
-    """Of a databag: between which the number of its partitions moves with the load. Who says nothing of the least, and a
-    most that is below it, means that; the most that nobody names is as many as there can be."""
+    """Of a databag: between which the number of its partitions moves with the load. Who names no least, and a most that
+    is below the usual one, means both; the most that nobody names is as many as there can be."""
 
     FIXED = ("kind", "bucket_size")
     """What cannot change while a queue lives: ids are cut into buckets by it."""

@@ -77,7 +77,7 @@ async def _know_locks(bag: Bag) -> None:
     unknown = [block for block, view in enumerate(bag.view.blocks) if view.version is None]
     if unknown:
         await lock.load(bag, unknown)
-        sync.remember_turns(bag)
+    sync.remember_turns(bag)
 
 
 async def _touch(bag: Bag) -> None:
@@ -132,7 +132,6 @@ async def _give(
     view = bag.view
     rows: dict[int, Row] = {}
     chosen: list[_Chosen] = []
-    left: set[Run] = set()
     empty: list[Run] = []
     missing = sum(waiting.missing for waiting in group)
     for look, number in _in_turn(bag, looks):
@@ -146,9 +145,8 @@ async def _give(
             numbers = [int(row.key) for row in some]
             rows.update(zip(numbers, some, strict=True))
             # If all of them come from behind what is still there, that waits for its turn.
-            chosen.append(_Chosen(look, number, numbers, len(some) <= behind))
-            if len(found) > len(some) or look.waiting:
-                left.add(run)
+            left = len(found) > len(some) or not look.is_covered(number)
+            chosen.append(_Chosen(look, number, numbers, len(some) <= behind, left))
         elif not found and look.is_covered(number):
             empty.append(run)
     wanted = await _wanted(bag, looks, chosen)
@@ -157,8 +155,6 @@ async def _give(
     for run in [*sorted(empty), *(each.run for each in taken)]:
         view.served(run)
         looked.add(run)
-        # A run of before the slices were cut anew is no partition any more.
-        (view.left.add if run in left and run in view.order else view.left.discard)(run)
     view.looked += len(empty) + len(taken)
     view.found_empty += len(empty)
     now = bag.clock.now()
@@ -180,6 +176,7 @@ class _Chosen(NamedTuple):
     """Of the run, in the look."""
     numbers: list[int]
     behind: bool
+    left: bool
 
 
 async def _wanted(bag: Bag, looks: Sequence[Look], chosen: Sequence[_Chosen]) -> dict[int, list[Wanted]]:
@@ -192,10 +189,10 @@ async def _wanted(bag: Bag, looks: Sequence[Look], chosen: Sequence[_Chosen]) ->
         look.unseen &= going
     await see_given(bag, looks)
     wanted: dict[int, list[Wanted]] = {}
-    for look, place, numbers, behind in chosen:
+    for look, place, numbers, behind, left in chosen:
         run = look.runs[place]
         shown = served_deleted(bag.view.blocks[look.block].locks.get(run.first), look.deleted)
-        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], behind, len(shown)))
+        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], behind, left, len(shown)))
     return wanted
 
 
@@ -214,15 +211,10 @@ def _delivery(number: int, row: Row, now: Moment, visibility_ms: int) -> Deliver
 def _note_starving(bag: Bag, group: Sequence[Waiting]) -> None:
     """Somebody got less than wanted while messages wait behind locks: a hint to cut finer."""
     view, now = bag.view, bag.clock.now()
-    if not any(waiting.missing > 0 for waiting in group) or not view.left:
+    if not any(waiting.missing > 0 for waiting in group):
         view.due_ms = None
         return
     by_wall = bag.trusts_clock(now)
-    times = [
-        each.lapses_ms(now, by_wall)
-        for run in view.left
-        for each in view.blocks[run.block].locks_of(run)
-        if each is not None and each.holds(now, by_wall)
-    ]
+    times = [each.lapses_ms(now, by_wall) for block in view.blocks for each in block.left_behind(now, by_wall)]
     view.due_ms = min(times, default=None)
     view.starved += bool(times)
