@@ -55,7 +55,7 @@ BAGS = (
         "databag lock that nobody heeds",
         "A partition is served again whether it is locked or not.",
         "D3",
-        (Patch("databag.receive._unlocked", "block.version is None or block.is_locked(run, now, by_wall)",
+        (Patch("databag.choose._unlocked", "block.version is None or block.is_locked(run, now, by_wall)",
                "block.version is None"),),
         ("slice_locks",),
         kind=DATABAG,

@@ -13,6 +13,7 @@ from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.databag.cut import Run, cut
 from angelhair.engine.databag.ids import BLOCK_SLICES
+from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Partition, Store
 from angelhair.model import QueueSettings
@@ -167,6 +168,8 @@ class BagView:
     """When the first lock is over behind which messages wait."""
     tended: int = 0
     receives: int = 0
+    seen: Seen = NOTHING
+    """What the last receive that has looked at anything found."""
 
     def earliest_due_ms(self) -> int | None:
         return self.due_ms if any(block.left for block in self.blocks) else None
