@@ -73,6 +73,19 @@ async def test_d4_what_cannot_be_is_refused_and_says_why(world: World, settings:
         await server.engine.change_queue(world.account, NAME, settings)
 
 
+async def test_d4_a_most_below_the_usual_least_is_enough(world: World) -> None:
+    server = world.server()
+    await create(server, max_partitions=10)
+    settings = (await world.queue(NAME)).settings
+    assert (settings.min_partitions, settings.max_partitions) == (10, 10)
+    assert await server.create(NAME, kind=DATABAG, visibility_timeout_ms=HIDE, max_partitions=10)
+    with pytest.raises(InvalidRequest, match="set both"):
+        await server.engine.change_queue(world.account, NAME, {"max_partitions": 5})
+    await server.engine.change_queue(world.account, NAME, {"max_partitions": 2_000})
+    settings = (await world.queue(NAME)).settings
+    assert (settings.min_partitions, settings.max_partitions) == (10, 2_000), "what nobody changes stays"
+
+
 async def test_what_a_databag_cannot_do_is_refused(world: World) -> None:
     server = world.server()
     await create(server)

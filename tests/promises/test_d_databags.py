@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from angelhair import limits
 from angelhair.engine import places
 from angelhair.engine.databag import ids
@@ -83,6 +85,21 @@ async def test_d3_each_partition_is_served_once_before_any_is_twice(world: World
     for block in order[48:]:
         world.wait(1)
         assert block_of((await receive(restarted, 1))[0].id) == block, "its order is in the store, too"
+
+
+@pytest.mark.parametrize("messages", [5, 60, 400])
+async def test_d3_each_is_served_once_before_any_is_twice_however_little_is_there(world: World, messages: int) -> None:
+    """Where little is, one look is at partitions that do not follow each other in turn."""
+    server = world.server()
+    await create(server, min_partitions=256, max_partitions=256, visibility_timeout_ms=0)
+    there = {ids.slice_of(message.number) // 16 for message in await put_many(server, messages, at_once=1)}
+    served = dict.fromkeys(there, -1)
+    for turn in range(3 * len(there)):
+        world.wait(1)
+        now = {ids.slice_of(given.id.number) // 16 for given in await receive(server, 3)}
+        before = [served[partition] for partition in now]
+        served.update(dict.fromkeys(now, turn))
+        assert min(served.values()) >= max(before), "another has waited since before the last turn of one of these"
 
 
 async def test_d3_locks_hold_whatever_servers_believe_of_the_borders(world: World) -> None:

@@ -83,9 +83,10 @@ class QueueSettings:
     lock_ms: int = 10_000
     """Of a timeline: how long the lock of a shard holds without being touched."""
 
-    min_partitions: int = limits.BAG_PARTITIONS_LEAST
+    min_partitions: int = _Unsaid(limits.BAG_PARTITIONS_LEAST)
     max_partitions: int = limits.BAG_PARTITIONS_MOST
-    """Of a databag: between which the number of its partitions moves with the load."""
+    """Of a databag: between which the number of its partitions moves with the load. Who names no least, and a most that
+    is below the usual one, means both; the most that nobody names is as many as there can be."""
 
     FIXED = ("kind", "bucket_size")
     """What cannot change while a queue lives: ids are cut into buckets by it."""
@@ -97,6 +98,14 @@ class QueueSettings:
     def __post_init__(self) -> None:
         if type(self.lanes) is _Unsaid:
             object.__setattr__(self, "lanes", limits.SHARDS if self.kind == TIMELINE else 1)
+        if type(self.min_partitions) is _Unsaid:
+            object.__setattr__(self, "min_partitions", self._least_partitions())
+
+    def _least_partitions(self) -> int:
+        """If nobody says. Whatever the most is: what is wrong with that is found later, and named by its own name."""
+        if self.kind != DATABAG or not isinstance(self.max_partitions, int):
+            return limits.BAG_PARTITIONS_LEAST
+        return max(1, min(limits.BAG_PARTITIONS_LEAST, self.max_partitions))
 
     def validated(self) -> QueueSettings:
         """As they are, for a new queue."""
@@ -160,7 +169,9 @@ class QueueSettings:
         validate_whole("max_partitions", self.max_partitions, 1, limits.BAG_SLICES)
         if self.min_partitions > self.max_partitions:
             raise InvalidRequest(
-                "min_partitions", f"{self.min_partitions} is more than max_partitions, which is {self.max_partitions}"
+                "min_partitions",
+                f"{self.min_partitions} is more than max_partitions, which is {self.max_partitions}: set both, the "
+                "first no higher than the second",
             )
 
     @property

@@ -2,6 +2,7 @@
 
 from angelhair.model import DATABAG
 from tests.simulation.mutants.attack import key_meets_the_end_of_its_epoch
+from tests.simulation.mutants.bag_attacks import late_put_to_what_was_seen_empty, rush_is_cut_finer
 from tests.simulation.mutants.patching import Mutant, Patch
 
 LOST = ("total_queue", "drains", "epochs")
@@ -55,7 +56,7 @@ BAGS = (
         "databag lock that nobody heeds",
         "A partition is served again whether it is locked or not.",
         "D3",
-        (Patch("databag.receive._unlocked", "block.version is None or block.is_locked(run, now, by_wall)",
+        (Patch("databag.choose._unlocked", "block.version is None or block.is_locked(run, now, by_wall)",
                "block.version is None"),),
         ("slice_locks",),
         kind=DATABAG,
@@ -157,5 +158,26 @@ RARE_BAGS = (
             Patch("databag.keyed._complete", "{'held_at': one.begun_at}", "values_of(one.message, one.begun_at)"),
         ),
         attack=key_meets_the_end_of_its_epoch,
+    ),
+    Mutant(
+        "databag key whose held place is not looked at",
+        "The body of a message with a key is written though its epoch may be finished, and is taken for one of before.",
+        "R10",
+        (Patch("databag.keyed._complete", "going = await _sure(bag, going, unfit)", "going = list(going)"),),
+        attack=key_meets_the_end_of_its_epoch,
+    ),
+    Mutant(
+        "databag slices that stay empty for ever",
+        "What was admitted after a look found nothing in a sealed epoch is not looked for there.",
+        "R1",
+        (Patch("databag.lane.BlockView.is_empty", "known[0] == admitted", "True"),),
+        attack=late_put_to_what_was_seen_empty,
+    ),
+    Mutant(
+        "databag whose number of partitions stays",
+        "Nobody moves the number, whatever waits.",
+        "D4",
+        (Patch("databag.sync.take_over", "wanted != now", "False"),),
+        attack=rush_is_cut_finer,
     ),
 )

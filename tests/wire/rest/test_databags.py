@@ -112,6 +112,25 @@ def test_d04_settings_that_cannot_be_are_refused_with_the_reason(
     assert databag.show()["settings"] == before
 
 
+@pytest.mark.parametrize("most", [1, 10, 999, 1_000, 2_000, 4_096])
+def test_d04_the_most_alone_is_enough_for_a_new_one(make: Make, most: int) -> None:
+    rest = make(kind="databag", max_partitions=most)
+    shown = rest.show()
+    assert (shown["settings"]["min_partitions"], shown["settings"]["max_partitions"]) == (min(1_000, most), most)
+    assert shown["partitions"]["count"] == min(1_000, most)
+    for settings in ({"max_partitions": most}, {"min_partitions": min(1_000, most), "max_partitions": most}):
+        assert rest.call("PUT", "", json={"kind": "databag", **settings}).status_code == 200, "it is the same again"
+    assert rest.call("PUT", "", json={"kind": "databag", "max_partitions": 3}).status_code == 409
+
+
+def test_d04_a_change_of_one_bound_that_contradicts_the_other_says_what_to_set(databag: Rest) -> None:
+    answer = databag.call("PATCH", "", json={"max_partitions": 10})
+    assert answer.status_code == 400 and "1000 is more than max_partitions, which is 10: set both" in answer.text
+    assert databag.call("PATCH", "", json={"min_partitions": 10, "max_partitions": 10}).status_code == 200
+    answer = databag.call("PATCH", "", json={"min_partitions": 11})
+    assert answer.status_code == 400 and "11 is more than max_partitions, which is 10: set both" in answer.text
+
+
 def test_settings_are_stored_at_once_and_shown_beside_those_in_force(databag: Rest) -> None:
     databag.show()
     answer = databag.call("PATCH", "", json={"min_partitions": 16, "max_partitions": 32, "visibility_timeout": 5})

@@ -13,6 +13,7 @@ from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.databag.cut import Run, cut
 from angelhair.engine.databag.ids import BLOCK_SLICES
+from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Partition, Store
 from angelhair.model import QueueSettings
@@ -40,6 +41,8 @@ class Lock:
     """The last of them: the next serving begins behind it, if any of them is still there then."""
     behind: bool
     """Others lay before them, which nobody has deleted: the next serving begins behind them in any case."""
+    left: bool
+    """Others were left, or may have been, which wait until it is over."""
     since_ms: int
     """When it was first seen, on our own monotonic clock."""
 
@@ -75,6 +78,8 @@ class BlockView:
     """By their first slices."""
     by_slice: list[Lock | None] = field(default_factory=lambda: [None] * BLOCK_SLICES)
     """The lock that counts, for each slice of the block."""
+    left: set[Lock] = field(default_factory=set)
+    """Those behind which messages were left, whoever has served them; and some that are over."""
     duplicates: int = 0
     written: Counter[int] = field(default_factory=Counter)
     """By epoch: messages and deletes that this server has written there."""
@@ -91,7 +96,10 @@ class BlockView:
     """Rows that one of the last looks had to read, those that were deleted included."""
 
     def add_lock(self, lock: Lock) -> None:
+        self.left.discard(self.locks.get(lock.first, lock))
         self.locks[lock.first] = lock
+        if lock.left:
+            self.left.add(lock)
         for slice_ in range(lock.first % BLOCK_SLICES, lock.last % BLOCK_SLICES + 1):
             before = self.by_slice[slice_]
             if before is None or before.serving <= lock.serving:
@@ -103,6 +111,11 @@ class BlockView:
 
     def is_locked(self, run: Run, now: Moment, by_wall: bool) -> bool:
         return any(lock is not None and lock.holds(now, by_wall) for lock in self.locks_of(run))
+
+    def left_behind(self, now: Moment, by_wall: bool) -> set[Lock]:
+        """Locks that hold, and behind which messages were left. How the slices were cut then does not matter."""
+        self.left = {lock for lock in self.left if lock.holds(now, by_wall)}
+        return self.left
 
     def forget_gone(self, epochs: Epochs) -> None:
         there = set(epochs.read)
@@ -145,8 +158,6 @@ class BagView:
     serials: range = range(0)
     """Those that this server has left."""
     row_bytes: int = 0
-    left: set[Run] = field(default_factory=set)
-    """Runs that are locked and in which messages were left."""
     starved: int = 0
     looked: int = 0
     found_empty: int = 0
@@ -157,16 +168,17 @@ class BagView:
     """When the first lock is over behind which messages wait."""
     tended: int = 0
     receives: int = 0
+    seen: Seen = NOTHING
+    """What the last receive that has looked at anything found."""
 
     def earliest_due_ms(self) -> int | None:
-        return self.due_ms if self.left else None
+        return self.due_ms if any(block.left for block in self.blocks) else None
 
     def cut_into(self, partitions: int) -> None:
         """The same slices in other runs: what was served last is known by slice."""
         if partitions == self.partitions:
             return
         self.partitions, self.runs = partitions, cut(partitions)
-        self.left.clear()
         last = {run: max(self.turns[run.first : run.last + 1]) for run in self.runs}
         self.order = OrderedDict.fromkeys(sorted(self.runs, key=lambda run: (last[run], run)))
 

@@ -31,6 +31,8 @@ class Wanted(NamedTuple):
     """What had locked it when it was chosen."""
     behind: bool
     """Others lie before these that nobody has deleted."""
+    left: bool
+    """Others are left, or may be."""
     duplicates: int
     """Messages of the serving whose row it takes that had been deleted before that."""
 
@@ -141,7 +143,8 @@ def _is_ours(outcome: Refused, claim: str) -> bool:
 
 def _values(wanted: Wanted, serving: int, claim: str, served_at_ms: int, duration_ms: int) -> dict[str, Value]:
     return {"last": wanted.run.last, "serving": serving, "claim": claim, "served_at": served_at_ms,
-            "duration": duration_ms, "given": packed(wanted.ids), "behind": int(wanted.behind)}
+            "duration": duration_ms, "given": packed(wanted.ids), "behind": int(wanted.behind),
+            "left": int(wanted.left)}
 
 
 def packed(numbers: Iterable[int]) -> bytes:
@@ -153,7 +156,7 @@ def _parse(first: int, row: Values, seen_ms: int) -> Lock:
     return Lock(
         first, _whole(row.get("last")), _whole(row.get("serving")), _whole(row.get("served_at")),
         _whole(row.get("duration")), frozenset(given), given[-1] if given else None,
-        bool(row.get("behind")), seen_ms,
+        bool(row.get("behind")), bool(row.get("left")), seen_ms,
     )
 
 

@@ -1,6 +1,7 @@
 """A look at neighbouring runs of a block: what of them may be given, epoch by epoch, the oldest first.
 
-A look reads one range of each epoch's partition. It stops when the first run that is not empty has as many as are
+A look reads one range of each epoch's partition, of the oldest first, or of all at once where little is expected. It
+stops when the first run that is not empty has as many as are
 wanted: what is left in a run that is locked waits for the lock's end, so a batch is taken from as few as fill it. What
 is deleted is passed over; of a sealed epoch it is remembered in which slices nothing is left, and these are not read
 again.
@@ -9,8 +10,8 @@ again.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
 from angelhair import limits
@@ -65,7 +66,14 @@ class Look:
     clean: bool = True
     """Nothing was found so far in the epoch that is being read."""
     whole: bool = False
-    """All of it is to be read: there are others between its runs, and the first of them need not come first."""
+    """All of it is to be read, up to a page: there are others between its runs, and the first of them need not come
+    first."""
+    width: int = 1
+    """Epochs that are read at once, though the first may have enough."""
+    rounds: int = 0
+    """Reads so far, of whatever epochs."""
+    ahead: dict[int, Slice] = field(default_factory=dict)
+    """By epoch, what was read and is not taken in before the older ones are."""
 
     @property
     def block(self) -> int:
@@ -90,20 +98,43 @@ class Look:
     def found(self) -> int:
         return sum(map(len, self.rows))
 
+    @property
+    def there(self) -> int:
+        return self.found + sum(map(len, self.again))
+
+    @property
+    def seen(self) -> int:
+        """Runs up to the last in which something was found, or all if there was not enough."""
+        if self.is_covered(len(self.runs) - 1):
+            return len(self.runs)
+        return max((place + 1 for place, rows in enumerate(self.rows) if rows), default=len(self.runs))
+
+    def unread(self) -> list[int]:
+        """Epochs that are to be read next."""
+        return [number for number in self.waiting[: self.width] if number not in self.ahead]
+
+    def widen(self) -> None:
+        """Where the oldest epoch has not enough the next one mostly does. After that it is likely that all have little,
+        and twice as many are read each time."""
+        self.width = max(self.width, 1 << self.rounds)
+        self.rounds += 1
+
     def is_enough(self, wanted: int, more: bool = False) -> bool:
         """Whether the first run that is not empty has as many as are wanted; `more`: and something is left, too."""
         return not self.whole and len(next((rows for rows in self.rows if rows), ())) >= wanted + more
 
 
-def begin(bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs) -> Look:
-    whole = any(run.last + 1 != following.first for run, following in pairwise(runs))
+def begin(
+    bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs, wide: bool = False, whole: bool = False
+) -> Look:
+    """`wide`: all epochs at once."""
     bits = slice_bits(runs[0].first, runs[-1].last)
     waiting = [number for number in epochs.read if not _known_empty(bag, runs[0].block, epochs, number, bits)]
     unseen = {number for run in runs for number in last_given(bag, run, epochs)}
     last = [_last(of, epochs) for of in locks]
     return Look(
         runs, locks, epochs, waiting, last, [[] for _ in runs], [[] for _ in runs], runs[-1].last, unseen,
-        through=runs[-1].last, whole=whole,
+        through=runs[-1].last, whole=whole, width=max(1, len(waiting)) if wide else 1,
     )
 
 
@@ -137,32 +168,51 @@ async def see_given(bag: Bag, looks: list[Look]) -> None:
                 )
 
 
-async def look_into(bag: Bag, looks: list[Look], wanted: int) -> None:
-    """Reads on in all of them, until each has what is wanted or nothing is left of it."""
+async def look_into(bag: Bag, looks: list[Look], wanted: int, beside: Sequence[Span] = ()) -> list[Slice]:
+    """Reads on in all of them, until each has what is wanted or nothing is left of it; and what else is asked
+    beside them, if anything is read at all."""
+    answers: list[Slice] = []
     while going := [look for look in looks if look.waiting and not look.is_enough(wanted)]:
-        slices = await bag.store.read([_span(bag, look, wanted) for look in going])
+        asked = [(look, epoch) for look in going for epoch in look.unread()]
+        found = await bag.store.read([*(_span(bag, look, epoch, wanted) for look, epoch in asked), *beside])
+        answers += found[len(asked) :]
+        beside = ()
         now = bag.clock.now()
-        for look, slice_ in zip(going, slices, strict=True):
-            _take_in(bag, look, slice_, now, wanted)
+        for (look, epoch), slice_ in zip(asked, found, strict=False):
+            look.ahead[epoch] = slice_
+        for look in going:
+            while look.waiting and not look.is_enough(wanted):
+                slice_of_next = look.ahead.pop(look.waiting[0], None)
+                if slice_of_next is None:
+                    break
+                _take_in(bag, look, slice_of_next, now, wanted)
+            look.widen()
+    return answers
 
 
-def _span(bag: Bag, look: Look, wanted: int) -> Span:
-    # About as many as it took the last time, so that one read is enough however many are deleted.
-    usual = bag.view.blocks[look.block].page * 5 // 4
-    most = max(limits.BAG_LOOK_ROWS, 2 * wanted, usual) << min(look.pages, limits.BAG_EPOCH_BITS)
-    most = min(most, max(limits.BAG_LOOK_MOST_ROWS, 2 * wanted))
+def _span(bag: Bag, look: Look, epoch: int, wanted: int) -> Span:
+    most = limits.BAG_LOOK_MOST_ROWS
+    if not look.whole:
+        # About as many as it took the last time, so that one read is enough however many are deleted.
+        usual = bag.view.blocks[look.block].page * 5 // 4
+        most = min(most, max(limits.BAG_LOOK_ROWS, 2 * wanted, usual) << min(look.pages, limits.BAG_EPOCH_BITS))
+    most = max(most, 2 * wanted)
     if bag.view.row_bytes:
         most = min(most, max(wanted, limits.BAG_LOOK_BYTES // bag.view.row_bytes))
-    first = ids.first_of(look.runs[0].first) if look.reached is None else look.reached
-    look.pages += 1
-    return Span(bag.messages(look.block, look.waiting[0]), first, ids.last_of(look.end), most)
+    is_begun = look.reached is not None and epoch == look.waiting[0]
+    first = look.reached if is_begun else ids.first_of(look.runs[0].first)
+    return Span(bag.messages(look.block, epoch), first, ids.last_of(look.end), most)
 
 
 def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> None:
     firsts = [run.first for run in look.runs]
-    end = int(slice_.rows[-1].key) if slice_.more and slice_.rows else None
+    rows, more, last = slice_.rows, slice_.more, ids.last_of(look.end)
+    if rows and int(rows[-1].key) > last:
+        # It was read before the end came down.
+        rows, more = [row for row in rows if int(row.key) <= last], False
+    end = int(rows[-1].key) if more and rows else None
     needed = 0
-    for row in slice_.rows:
+    for row in rows:
         needed += 1
         number = int(row.key)
         look.unseen.discard(number)
@@ -184,9 +234,10 @@ def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> N
                     # One more than that is known: something is left. Nobody needs the rest.
                     end = number
                     break
-    if end is not None and end < ids.last_of(look.end):
-        if look.whole or look.found < wanted:
-            look.reached, look.passed = end + 1, look.passed + needed
+    if end is not None and end < last:
+        is_much = look.passed + needed >= limits.BAG_LOOK_MOST_ROWS
+        if look.found < wanted or (look.whole and not is_much):
+            look.reached, look.passed, look.pages = end + 1, look.passed + needed, look.pages + 1
             return
         # More than enough, if not in one run: of the next epochs as far as this.
         look.end = ids.slice_of(end)
@@ -195,8 +246,9 @@ def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> N
         look.through = min(look.through, look.end)
         if look.clean:
             _note_empty(bag, look, look.end)
-    block = bag.view.blocks[look.block]
-    block.page = max(look.passed + needed, block.page - block.page // 8)
+    if not look.whole:
+        block = bag.view.blocks[look.block]
+        block.page = max(look.passed + needed, block.page - block.page // 8)
     look.waiting.pop(0)
     look.reached, look.clean, look.passed, look.pages = None, True, 0, 0
 

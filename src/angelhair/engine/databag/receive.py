@@ -3,31 +3,35 @@
 A server serves its own share of the partitions, and if nothing is there, those of others: so nothing is stranded while
 servers disagree on who lives. It reads first and locks what it gives of: an empty partition costs no conditional write,
 and is not locked. That nobody served in between is what the lock's condition says. A receive that does not get what it
-wants looks twice as far each time.
+wants looks on at as many as are likely to have it, by what it has found so far; and the next one begins with as many as
+it took. So where there is next to nothing all of it is one look: what makes a receive slow are looks one after another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import lock, sync
-from angelhair.engine.databag.cut import Run, share
+from angelhair.engine.databag.choose import FEW, MANY, by_block, choose, is_first
+from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given, served_deleted
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.lock import Wanted
 from angelhair.engine.databag.read import Look, begin, look_into, see_given
+from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.marks import QueueGone
-from angelhair.engine.store import Row, Span
+from angelhair.engine.store import Row, Slice, Span
 from angelhair.engine.waiting import Waiting
 from angelhair.model import Delivery, MessageId
 
-MERGED_FROM = 3
-"""So many attempts look at runs as they come; where that was not enough, one look is at all of a block that are
-chosen."""
+LOCKED_FROM = 2
+"""So many looks that do not bring what is wanted are followed by another before anything is locked: so that one change
+locks what all of them have found. More would be too long after the first."""
 
 
 async def receive(bag: Bag, group: Sequence[Waiting]) -> None:
@@ -44,122 +48,121 @@ async def receive(bag: Bag, group: Sequence[Waiting]) -> None:
 
 async def _serve(bag: Bag, group: Sequence[Waiting], visibility_ms: int) -> None:
     await _know_locks(bag)
-    looked: set[Run] = set()
-    touched = False
     bag.view.receives += 1
-    others_first = bag.view.receives % limits.BAG_OTHERS_TURN == 0
+    search = _Search(bag, bag.view.receives % limits.BAG_OTHERS_TURN == 0)
     for attempt in range(limits.BAG_ROUNDS):
         wanted = sum(waiting.missing for waiting in group)
         if wanted <= 0:
             return
-        chosen = _choose(bag, looked, 1 << attempt, others_first)
-        if not chosen:
+        if await search.look_on(attempt, wanted) and attempt < LOCKED_FROM and search.held < wanted:
+            continue
+        if not search.looks:
             break
-        if attempt >= MERGED_FROM:
-            chosen = _merged(chosen)
-        # Before anything is read: who has served since then is seen by this.
-        locks = [[bag.view.blocks[run.block].locks_of(run) for run in runs] for runs in chosen]
-        if attempt and not touched:
-            # Nothing that we change will tell if the queue was deleted and made again (R6).
-            await _touch(bag)
-            touched = True
-        blocks = sorted({runs[0].block for runs in chosen})
-        epochs = dict(zip(blocks, await epochs_of.known(bag, blocks), strict=True))
-        looks = [begin(bag, runs, of, epochs[runs[0].block]) for runs, of in zip(chosen, locks, strict=True)]
-        await look_into(bag, looks, wanted)
-        await _give(bag, looks, group, visibility_ms, looked)
-    if not touched and not any(waiting.deliveries for waiting in group):
+        await _give(bag, search, group, visibility_ms)
+        search.looks = []
+    if not search.touched and not any(waiting.deliveries for waiting in group):
         await _touch(bag)
     _note_starving(bag, group)
+
+
+@dataclass(slots=True)
+class _Search:
+    """What one receive has looked at."""
+
+    bag: Bag
+    others_first: bool
+    looked: set[Run] = field(default_factory=set)
+    """Runs that were empty, or served."""
+    looks: list[Look] = field(default_factory=list)
+    """Those of which nothing is given yet."""
+    seen: Seen = NOTHING
+    touched: bool = False
+
+    @property
+    def held(self) -> int:
+        """Messages that were found, of which nothing is given yet."""
+        return sum(look.there for look in self.looks)
+
+    async def look_on(self, attempt: int, wanted: int) -> bool:
+        """Looks at the next runs. False if there are none."""
+        bag, view = self.bag, self.bag.view
+        seen = self.seen if attempt else view.seen
+        likely = seen.likely(max(1, wanted - self.held))
+        is_wide, is_thin = attempt > 0 or likely > FEW, seen.is_thin(wanted, len(view.runs))
+        looked = self.looked.union(*(look.runs for look in self.looks))
+        chosen = choose(bag, looked, self.others_first, likely if is_wide else 1, 1 << attempt)
+        if not chosen:
+            return False
+        is_whole = is_thin and len(chosen) > FEW
+        chosen = by_block(chosen) if is_whole else chosen[:MANY]
+        # Before anything is read: who has served since then is seen by this.
+        locks = [[view.blocks[run.block].locks_of(run) for run in runs] for runs in chosen]
+        blocks = sorted({runs[0].block for runs in chosen})
+        epochs = dict(zip(blocks, await epochs_of.known(bag, blocks), strict=True))
+        looks = [
+            begin(bag, runs, of, epochs[runs[0].block], is_wide, is_whole)
+            for runs, of in zip(chosen, locks, strict=True)
+        ]
+        # If nothing is found, nothing that we change will tell that the queue was deleted and made again (R6).
+        beside = [Span(bag.sequence)] if is_wide and not self.touched else []
+        for sequence in await look_into(bag, looks, wanted, beside):
+            _expect_there(sequence)
+            self.touched = True
+        self.looks += looks
+        self.seen = view.seen = Seen(
+            self.seen.runs + sum(look.seen for look in looks), self.seen.messages + sum(look.there for look in looks)
+        )
+        return True
 
 
 async def _know_locks(bag: Bag) -> None:
     unknown = [block for block, view in enumerate(bag.view.blocks) if view.version is None]
     if unknown:
         await lock.load(bag, unknown)
-        sync.remember_turns(bag)
+    sync.remember_turns(bag)
 
 
 async def _touch(bag: Bag) -> None:
     (sequence,) = await bag.store.read([Span(bag.sequence)])
+    _expect_there(sequence)
+
+
+def _expect_there(sequence: Slice) -> None:
     if not sequence.rows or sequence.rows[0].values.get("deleted") is not None:
         raise QueueGone("the databag has been deleted")
 
 
-def _choose(bag: Bag, looked: set[Run], most: int, others_first: bool) -> list[list[Run]]:
-    """Unlocked runs in the order of their turns, neighbours that follow each other in it together: ours, and when we
-    have looked at all of them, those of others; now and then those of others first, as it may be that nobody asks
-    them."""
-    runs = bag.view.runs
-    places = share(len(runs), bag.place, bag.servers)
-    own = range(runs[places[0]].first, runs[places[-1]].last + 1) if places else range(0)
-    order = bag.view.order
-    return _unlocked(
-        bag, (run for run in order if (run.first in own) != others_first and run not in looked), most
-    ) or _unlocked(bag, (run for run in order if (run.first in own) == others_first and run not in looked), most)
-
-
-def _unlocked(bag: Bag, runs: Iterable[Run], most: int) -> list[list[Run]]:
-    view, now = bag.view, bag.clock.now()
-    by_wall = bag.trusts_clock(now)
-    groups: list[list[Run]] = []
-    for run in runs:
-        block = view.blocks[run.block]
-        if block.version is None or block.is_locked(run, now, by_wall):
-            continue
-        last = groups[-1] if groups else []
-        if last and last[-1].last + 1 == run.first and last[-1].block == run.block:
-            if len(last) < limits.BAG_GROUP_PARTITIONS:
-                last.append(run)
-                continue
-        if len(groups) == most:
-            break
-        groups.append([run])
-    return groups
-
-
-def _merged(chosen: Sequence[list[Run]]) -> list[list[Run]]:
-    by_block: dict[int, list[Run]] = {}
-    for runs in chosen:
-        by_block.setdefault(runs[0].block, []).extend(runs)
-    return [sorted(runs) for runs in by_block.values()]
-
-
-async def _give(
-    bag: Bag, looks: Sequence[Look], group: Sequence[Waiting], visibility_ms: int, looked: set[Run]
-) -> None:
+async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_ms: int) -> None:
     """Locks what is to be given, and gives it. Runs that were empty have had their turn."""
     view = bag.view
     rows: dict[int, Row] = {}
     chosen: list[_Chosen] = []
-    left: set[Run] = set()
     empty: list[Run] = []
     missing = sum(waiting.missing for waiting in group)
-    for look, number in _in_turn(bag, looks):
+    there = 0
+    for look, number in _in_turn(search):
         run, found = look.runs[number], look.rows[number]
         behind = len(found) if look.again[number] else 0
         if look.is_covered(number):
             found = found + look.again[number]
+        there += bool(found)
         some = found[:missing]
         missing -= len(some)
         if some:
             numbers = [int(row.key) for row in some]
             rows.update(zip(numbers, some, strict=True))
             # If all of them come from behind what is still there, that waits for its turn.
-            chosen.append(_Chosen(look, number, numbers, len(some) <= behind))
-            if len(found) > len(some) or look.waiting:
-                left.add(run)
+            left = len(found) > len(some) or not look.is_covered(number)
+            chosen.append(_Chosen(look, number, numbers, len(some) <= behind, left))
         elif not found and look.is_covered(number):
             empty.append(run)
-    wanted = await _wanted(bag, looks, chosen)
+    wanted = await _wanted(bag, search.looks, chosen)
     taken = await lock.take(bag, wanted, visibility_ms) if wanted else []
     # Empty neighbours are to come together the next time.
     for run in [*sorted(empty), *(each.run for each in taken)]:
         view.served(run)
-        looked.add(run)
-        # A run of before the slices were cut anew is no partition any more.
-        (view.left.add if run in left and run in view.order else view.left.discard)(run)
-    view.looked += len(empty) + len(taken)
+        search.looked.add(run)
+    view.looked += len(empty) + there
     view.found_empty += len(empty)
     now = bag.clock.now()
     for each in taken:
@@ -168,10 +171,16 @@ async def _give(
             receiver.deliveries.append(_delivery(number, rows[number], now, visibility_ms))
 
 
-def _in_turn(bag: Bag, looks: Sequence[Look]) -> list[tuple[Look, int]]:
-    """The runs that were looked at, the least recently served in front."""
-    found = [(look, number) for look in looks for number in range(len(look.runs))]
-    return sorted(found, key=lambda each: bag.view.turns[each[0].runs[each[1]].first])
+def _in_turn(search: _Search) -> list[tuple[Look, int]]:
+    """The runs that were looked at, the least recently served in front: of ours, and then of others."""
+    bag, turns = search.bag, search.bag.view.turns
+    found = [(look, number) for look in search.looks for number in range(len(look.runs))]
+
+    def turn(each: tuple[Look, int]) -> tuple[bool, int]:
+        run = each[0].runs[each[1]]
+        return not is_first(bag, search.others_first, run), turns[run.first]
+
+    return sorted(found, key=turn)
 
 
 class _Chosen(NamedTuple):
@@ -180,6 +189,7 @@ class _Chosen(NamedTuple):
     """Of the run, in the look."""
     numbers: list[int]
     behind: bool
+    left: bool
 
 
 async def _wanted(bag: Bag, looks: Sequence[Look], chosen: Sequence[_Chosen]) -> dict[int, list[Wanted]]:
@@ -192,10 +202,10 @@ async def _wanted(bag: Bag, looks: Sequence[Look], chosen: Sequence[_Chosen]) ->
         look.unseen &= going
     await see_given(bag, looks)
     wanted: dict[int, list[Wanted]] = {}
-    for look, place, numbers, behind in chosen:
+    for look, place, numbers, behind, left in chosen:
         run = look.runs[place]
         shown = served_deleted(bag.view.blocks[look.block].locks.get(run.first), look.deleted)
-        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], behind, len(shown)))
+        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], behind, left, len(shown)))
     return wanted
 
 
@@ -214,15 +224,10 @@ def _delivery(number: int, row: Row, now: Moment, visibility_ms: int) -> Deliver
 def _note_starving(bag: Bag, group: Sequence[Waiting]) -> None:
     """Somebody got less than wanted while messages wait behind locks: a hint to cut finer."""
     view, now = bag.view, bag.clock.now()
-    if not any(waiting.missing > 0 for waiting in group) or not view.left:
+    if not any(waiting.missing > 0 for waiting in group):
         view.due_ms = None
         return
     by_wall = bag.trusts_clock(now)
-    times = [
-        each.lapses_ms(now, by_wall)
-        for run in view.left
-        for each in view.blocks[run.block].locks_of(run)
-        if each is not None and each.holds(now, by_wall)
-    ]
+    times = [each.lapses_ms(now, by_wall) for block in view.blocks for each in block.left_behind(now, by_wall)]
     view.due_ms = min(times, default=None)
     view.starved += bool(times)

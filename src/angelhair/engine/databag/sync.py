@@ -6,6 +6,7 @@ between the bounds. That servers do not agree for a while does no harm: locks ar
 
 from __future__ import annotations
 
+from angelhair.engine.databag.behind import some_wait
 from angelhair.engine.databag.lane import Bag
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, RowChange, Span
@@ -28,7 +29,7 @@ async def take_over(bag: Bag, settings: QueueSettings, asked_ms: int, turn: int)
     (found,) = await bag.store.read([Span(bag.pointers, MARK, MARK)])
     stored = found.rows[0].values.get("value") if found.rows else 0
     now = bounded(stored if isinstance(stored, int) else 0, settings)
-    wanted = _wanted(bag, now, settings)
+    wanted = await _wanted(bag, now, settings)
     if wanted != now:
         row = RowChange(MARK, {"value": stored}, {"value": wanted})
         if isinstance(await change_one(bag.store, Change(bag.pointers, [row])), Applied):
@@ -43,15 +44,17 @@ async def take_over(bag: Bag, settings: QueueSettings, asked_ms: int, turn: int)
     view.synced_ms = asked_ms
 
 
-def _wanted(bag: Bag, now: int, settings: QueueSettings) -> int:
-    """Twice as many if somebody found nothing unlocked while messages wait; half if most were empty (D4)."""
+async def _wanted(bag: Bag, now: int, settings: QueueSettings) -> int:
+    """Twice as many if somebody found nothing unlocked while messages wait; half if most were empty (D4), unless what
+    is not empty is all locked."""
     view = bag.view
     if view.starved:
         return bounded(2 * now, settings)
     full = view.looked - view.found_empty
-    if view.looked >= now and full * MOSTLY_EMPTY < view.looked and not view.left:
-        return bounded(now // 2, settings)
-    return now
+    fewer = bounded(now // 2, settings)
+    if fewer == now or view.looked < now or full * MOSTLY_EMPTY >= view.looked or await some_wait(bag):
+        return now
+    return fewer
 
 
 def remember_turns(bag: Bag) -> None:

@@ -54,8 +54,8 @@ async def create_queue(call: Call, wanted: CreateQueue) -> CreateQueueResult:
         await check_dead_letters(call, name, attributes)
         notes = kept.noted({kept.TAGS: wanted.tags} if wanted.tags else {}, attributes)
         kind = _kind(attributes)
-        check_attributes_of(QueueSettings(**kind), attributes)
         settings = QueueSettings(**{**kind, **kept.changes_of(attributes)})
+        check_attributes_of(settings, attributes)
         try:
             existing, made = await call.service.create_queue(call.account, name, settings, notes)
         except QueueExists:

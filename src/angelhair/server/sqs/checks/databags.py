@@ -19,7 +19,7 @@ _NOT_OF_DATABAGS = ("Angelhair.Lanes", "Angelhair.Priorities", "Angelhair.Fair")
 
 
 def check_attributes_of(settings: QueueSettings, attributes: QueueAttributes) -> None:
-    """`settings`: of the queue as it is, or as it would be with nothing but its kind."""
+    """`settings`: of the queue as it is, or as a new one would be with these attributes."""
     texts = attributes.texts
     if settings.kind != DATABAG:
         for name in (MIN_PARTITIONS, MAX_PARTITIONS):
@@ -37,7 +37,7 @@ def check_attributes_of(settings: QueueSettings, attributes: QueueAttributes) ->
     most = settings.max_partitions if attributes.max_partitions is UNSET else attributes.max_partitions
     if least > most:
         name = MIN_PARTITIONS if MIN_PARTITIONS in texts else MAX_PARTITIONS
-        raise wrong_attribute_value(name, f"The least, {least}, is more than the most, {most}.")
+        raise wrong_attribute_value(name, f"The least, {least}, is more than the most, {most}. Set both.")
 
 
 def check_message_of_databag(message: OutgoingMessage) -> None:
