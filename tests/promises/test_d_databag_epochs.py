@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from angelhair import limits
+from angelhair.engine import places
 from angelhair.engine.databag import ids
 from angelhair.engine.schema import BAG_EPOCHS, BAG_MESSAGES
+from angelhair.engine.store import Row, Write
 from angelhair.model import MessageId
 from tests.promises.databags import (
     BLOCKS,
@@ -122,6 +124,32 @@ async def test_r1_a_put_that_comes_late_is_admitted_to_a_sealed_epoch(world: Wor
     assert await drain(server) == [b"late"]
 
 
+async def test_r4_what_lands_late_where_nothing_was_left_is_served_and_its_epoch_goes(world: World) -> None:
+    """Of a put whose server died nobody knows the outcome, and nobody admits it. Naive: that a sealed epoch is empty is
+    remembered for ever, so it is not served, and its epoch is never finished."""
+    server = world.server()
+    incarnation = await create(server, retention_ms=None, history_ms=0, dedup_window_ms=SECOND)
+    found = await put(server, *[b"kept"] * 40)
+    # Not the last of its block: what lies before it is known to be over, and who put there is told that it is.
+    kept = next(each for each in found if ids.slice_of(each.number) % ids.BLOCK_SLICES < ids.BLOCK_SLICES // 2)
+    block, slice_ = block_of(kept), ids.slice_of(kept.number)
+    await delete(server, MessageId(0, kept.number ^ 1), *(each for each in found if each != kept))
+    await server.work(NAME, limits.BAG_EPOCH_AGE_MS + MINUTE, every_ms=MINUTE)
+    assert [each.number for each in (await epochs(world, incarnation, block)).sealed] == [0]
+    assert [each.body for each in await receive(server)] == [b"kept"]
+    await delete(server, kept)
+    assert [await receive(server) for _ in range(4)] == [[]] * 4, "nothing is left, and that is remembered"
+
+    queue = await server.engine.find_queue(world.account, NAME)
+    number = ids.make(slice_ + ids.BLOCK_SLICES // 2, 0, 10**9, queue.secret)
+    row = Row(number, {"body": b"late", "enqueued_at": server.engine.clock.now().wall_ms})
+    await world.store.write([Write(places.bag_messages(incarnation, block, 0), [row])])
+    await server.work(NAME, MINUTE, every_ms=10 * SECOND)
+    assert await drain_all(server) == [b"late"]
+    await server.work(NAME, MINUTE, every_ms=10 * SECOND)
+    assert (await epochs(world, incarnation, block)).sealed == ()
+
+
 async def test_r1_a_put_that_meets_a_finished_epoch_is_put_again(world: World) -> None:
     server, other = world.server(), world.server()
     incarnation = await create(server, history_ms=0, dedup_window_ms=SECOND)
@@ -155,7 +183,6 @@ async def test_r1_an_epoch_is_not_finished_over_what_has_just_been_admitted(worl
 
     async def admit() -> None:
         from angelhair.engine.databag.put import _confirm
-        from angelhair.engine.store import Row, Write
 
         await sleeper.store.write([Write(bag.messages(block, 0), [Row(number, {"body": b"late", "enqueued_at": 1})])])
         (found,) = await epochs_of.load(bag, [block])

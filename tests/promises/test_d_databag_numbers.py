@@ -5,6 +5,8 @@ from __future__ import annotations
 from angelhair import limits
 from angelhair.engine.databag import ids
 from angelhair.engine.databag.cut import cut
+from angelhair.engine.kinds.databag import Databag
+from angelhair.engine.schema import BAG_MESSAGES
 from tests.promises.databags import BLOCKS, NAME, block_of, create, delete, put, put_many, receive
 from tests.queues import HOUR, Server, World
 
@@ -123,3 +125,19 @@ async def test_d3_the_order_of_turns_is_in_the_store_for_who_looks_at_statistics
     for block in order:
         world.wait(1)
         assert block_of((await receive(restarted, 1))[0].id) == block
+
+
+async def test_d4_slices_that_are_cut_anew_between_two_looks_are_locked_once(world: World) -> None:
+    """A receive that wants more looks on before it locks. Naive: at partitions that begin where those do of which it
+    holds messages already."""
+    server = world.server()
+    await create(server, min_partitions=16)
+    await put(server, *(b"%d" % number for number in range(320)))
+    bag = await Databag(server.engine.memory).bag(await server.engine.find_queue(world.account, NAME))
+
+    async def cut_anew() -> None:
+        bag.view.cut_into(64)
+
+    server.store.next("read", BAG_MESSAGES, cut_anew)
+    given = [each.body for each in await receive(server, 1_000)]
+    assert len(given) == len(set(given)) == 320 and bag.view.partitions == 64

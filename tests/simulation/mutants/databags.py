@@ -45,7 +45,7 @@ BAGS = (
         (
             Patch(
                 "databag.retire.drop_some", "epochs.over",
-                "epochs.over or [epochs_of.Over(each.number, each.number, 0) for each in epochs.sealed]",
+                "epochs.over or [epochs_of.Over(each.number, each.number, 0, 0) for each in epochs.sealed]",
             ),
             Patch("databag.retire.drop_some", "now.wall_ms - over.at_ms < bag.kept_ms", "False"),
         ),

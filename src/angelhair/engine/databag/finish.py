@@ -60,6 +60,8 @@ async def _is_over(bag: Bag, block: int, sealed: Sealed) -> bool:
         for row in found.rows:
             if not _is_row_over(bag, row.values, now):
                 scan.reached = int(row.key)
+                # A put of unknown outcome may land where looks had found nothing left, and nobody admits it (R4).
+                view.empty.pop(sealed.number, None)
                 return False
         if not found.more:
             return True

@@ -75,6 +75,8 @@ class _Search:
     """Runs that were empty, or served."""
     looks: list[Look] = field(default_factory=list)
     """Those of which nothing is given yet."""
+    cut: tuple[Run, ...] = ()
+    """The partitions that these were looked at as."""
     seen: Seen = NOTHING
     touched: bool = False
 
@@ -84,8 +86,12 @@ class _Search:
         return sum(look.there for look in self.looks)
 
     async def look_on(self, attempt: int, wanted: int) -> bool:
-        """Looks at the next runs. False if there are none."""
+        """Looks at the next runs. False if there are none; or if the slices were cut anew since the last look, for then
+        the next ones may be, in part, those of which nothing is given yet."""
         bag, view = self.bag, self.bag.view
+        if self.looks and self.cut is not view.runs:
+            return False
+        self.cut = view.runs
         seen = self.seen if attempt else view.seen
         likely = seen.likely(max(1, wanted - self.held))
         is_wide, is_thin = attempt > 0 or likely > FEW, seen.is_thin(wanted, len(view.runs))
