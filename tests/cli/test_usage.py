@@ -97,6 +97,7 @@ def test_the_list_of_commands_needs_none_of_them() -> None:
         (["queue", "list", "--sever=x"], "angelhair queue list: unrecognized arguments: --sever=x (did you mean "
          "--server?); see angelhair queue list --help"),
         (["--colour", "serve"], "angelhair: unrecognized arguments: --colour; see angelhair --help"),
+        (["--url", "http://here", "queue", "list"], "angelhair: unrecognized arguments: --url; see angelhair --help"),
         (["get", "q", "--server", "orders"], "angelhair get: --server: 'orders' is not the address of a server, such "
          "as http://127.0.0.1:9324"),
         (["get", "q", "--server", "http://h:port"], "angelhair get: --server: 'http://h:port' is not the address of a "

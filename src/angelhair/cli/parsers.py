@@ -27,6 +27,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """What nobody knows is said by the command that was asked, with the option that may have been meant."""
+        self._expect_own(next(iter(args or []), ""))
         chosen, unknown = self.parse_known_args(args, namespace)
         if unknown and not _taken_late(self._asked(chosen), chosen, unknown):
             # What stands before the command is for nobody but this parser.
@@ -37,6 +38,12 @@ class Parser(argparse.ArgumentParser):
             hint = f" (did you mean {meant[0]}?)" if meant else ""
             asked.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return chosen
+
+    def _expect_own(self, first: str) -> None:
+        """What stands before a command can only be ours; if it is not, its value would be taken for the command."""
+        written = first.partition("=")[0]
+        if written.startswith("--") and not any(own.startswith(written) for own in self._option_string_actions):
+            self.error(f"unrecognized arguments: {written}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """A command that there is not is named with the one that may have been meant, or with all there are."""

@@ -99,7 +99,7 @@ def partition_rows(queue: Queue) -> list[list[Cell]]:
         ["partitions_locked", seen.locked, "have served, and rest"],
         ["partitions_sync", seen.sync, "s until a change is in force"],
         ["epochs", seen.epochs, "parts that go whole"],
-        ["duplicates", seen.duplicates, "served though deleted before"],
+        ["duplicates", seen.duplicates, "served though deleted or locked"],
     ]
     stored, in_force = queue.settings, (seen.min_partitions, seen.max_partitions, seen.visibility_timeout)
     names = ("min_partitions", "max_partitions", "visibility_timeout")

@@ -95,7 +95,7 @@ def broken(error: httpx.RequestError) -> Broken:
     untrusted = _certificate_trouble(error)
     if untrusted is not None:
         return Broken(f"{where}: its certificate is not trusted: {untrusted}{TRUST_HINT}", sent=False, for_good=True)
-    said = f"{type(error).__name__}: {error}".rstrip(": ")
+    said = f"{type(error).__name__}: {error}".rstrip(": .")
     return Broken(f"{where}: {said}{_hint(error, url.scheme)}", sent=not isinstance(error, NOTHING_SENT))
 
 
@@ -114,7 +114,8 @@ def _hint(error: httpx.RequestError, scheme: str) -> str:
     if scheme == "https" and any(isinstance(found, ssl.SSLError) for found in _behind(error)):
         return "; does this server speak https, or plain http?"
     if scheme == "http" and isinstance(error, httpx.RemoteProtocolError):
-        return "; does this server speak http, or https?"
+        # It has ended, most often; who speaks plainly to a server that encrypts is left without a word as well.
+        return "; was it stopped just then, or does this server speak https?"
     return ""
 
 

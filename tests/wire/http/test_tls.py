@@ -110,7 +110,7 @@ def test_the_clients_and_their_consumers(url: str, certificates: Certificates) -
 
 def test_who_speaks_plain_http_is_asked_whether_the_server_does(url: str) -> None:
     with Client(url.replace("https:", "http:"), retry=None) as client:
-        with pytest.raises(errors.OutcomeUnknown, match="does this server speak http, or https\\?"):
+        with pytest.raises(errors.OutcomeUnknown, match="was it stopped just then, or does this server speak https\\?"):
             client.put("chores", "sweep")
 
 

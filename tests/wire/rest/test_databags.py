@@ -145,5 +145,8 @@ def test_what_a_databag_does_not_do_is_refused(databag: Rest) -> None:
     (identity,) = put(databag, 1)
     assert databag.call("PATCH", f"/message/{identity}", json={"visibility": 5}).status_code == 400
     assert databag.call("PUT", "/message?delay=5", content=b"x").status_code == 400
+    assert refused(databag.call("PUT", "/messages", json=[{"body": "x", "delay": 5}] * 2)) == (400, "delay")
+    some = databag.call("PUT", "/messages", json=[{"body": "x", "delay": 5}, {"body": "y"}])
+    assert some.status_code == 207 and [set(each) for each in some.json()["messages"]] == [{"error"}, {"id"}]
     assert databag.call("DELETE", "/message/0-99999999999999999999").status_code == 400
     assert databag.call("PATCH", "", json={"max_deliveries": 3}).status_code == 400

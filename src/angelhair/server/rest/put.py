@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from angelhair import limits
 from angelhair.engine.engine import PutOutcome
-from angelhair.errors import InvalidRequest
+from angelhair.errors import AngelhairError, InvalidRequest
 from angelhair.model import TIMELINE, MessageId, NewMessage, validate_message
 from angelhair.server.http.messages import Request, Response, json_response
 from angelhair.server.rest import query, shapes
@@ -90,6 +90,10 @@ async def put_messages(service: Service, request: Request, queue: str) -> Respon
     if len(ids) == len(outcomes):
         return json_response(201, shapes.PutAll(ids, queue))
     raise_if_all_failed(outcomes)
+    if not ids and len({(type(outcome), str(outcome)) for outcome in outcomes}) == 1:
+        (reason, *_) = outcomes
+        assert isinstance(reason, AngelhairError)
+        raise reason
     return json_response(207, shapes.PutSome([_said(outcome) for outcome in outcomes], queue))
 
 
