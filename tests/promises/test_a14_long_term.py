@@ -116,7 +116,7 @@ async def test_a14_stats_and_peek_read_a_bounded_number_of_buckets(world: World,
 
 
 async def test_a14_stats_of_a_long_backlog_read_little_of_it(world: World) -> None:
-    """Naive: as many buckets as may be read, though they say the same: a server that counts them stands still for it."""
+    """Naive: as many buckets as may be read, though they say the same: whoever counts stands still for it."""
     counting = CountingStore(world.store)
     server = world.server(store=counting)
     await server.create("orders", bucket_size=10, visibility_timeout_ms=DAY)
