@@ -234,8 +234,8 @@ STATS_BUCKETS = 64
 """Buckets that one look at a queue's statistics reads; beyond that they are estimates, and say so."""
 
 STATS_WAITING_BUCKETS = 4
-"""Of these, where not all can be read: buckets that nobody has been given anything of. They look alike, and reading more
-of them, every few milliseconds of work, would say nothing new."""
+"""Of these, where not all can be read: buckets of which nothing was handed out. They look alike: to read more of them,
+each of which takes milliseconds, would say nothing new."""
 
 PEEK_BUCKETS = 256
 """Buckets that one peek or redrive looks into."""
