@@ -75,6 +75,8 @@ class _Search:
     """Runs that were empty, or served."""
     looks: list[Look] = field(default_factory=list)
     """Those of which nothing is given yet."""
+    partitions: int = 0
+    """Into how many the slices were cut when it looked."""
     seen: Seen = NOTHING
     touched: bool = False
 
@@ -86,6 +88,9 @@ class _Search:
     async def look_on(self, attempt: int, wanted: int) -> bool:
         """Looks at the next runs. False if there are none."""
         bag, view = self.bag, self.bag.view
+        if view.partitions != self.partitions:
+            # Runs of before overlap those of now: what was found in them would be found again, and given twice.
+            self.partitions, self.looks = view.partitions, []
         seen = self.seen if attempt else view.seen
         likely = seen.likely(max(1, wanted - self.held))
         is_wide, is_thin = attempt > 0 or likely > FEW, seen.is_thin(wanted, len(view.runs))
