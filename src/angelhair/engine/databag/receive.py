@@ -146,10 +146,10 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
     missing = sum(waiting.missing for waiting in group)
     there = 0
     for look, number in _in_turn(search):
-        run, found = look.runs[number], look.rows[number]
-        behind = len(found) if look.again[number] else 0
+        run, found, again = look.runs[number], _kept(bag, look.rows[number]), _kept(bag, look.again[number])
+        behind = len(found) if again else 0
         if look.is_covered(number):
-            found = found + look.again[number]
+            found = found + again
         there += bool(found)
         some = found[:missing]
         missing -= len(some)
@@ -172,8 +172,15 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
     now = bag.clock.now()
     for each in taken:
         for number in each.ids:
+            if number in view.deleted:
+                continue
             receiver = next(waiting for waiting in group if waiting.missing > 0)
             receiver.deliveries.append(_delivery(number, rows[number], now, visibility_ms))
+
+
+def _kept(bag: Bag, rows: list[Row]) -> list[Row]:
+    """Without those whose delete was confirmed here after they were read: other looks came in between."""
+    return [row for row in rows if int(row.key) not in bag.view.deleted]
 
 
 def _in_turn(search: _Search) -> list[tuple[Look, int]]:
