@@ -17,7 +17,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import lock, sync
-from angelhair.engine.databag.choose import FEW, MANY, by_block, choose, is_first
+from angelhair.engine.databag.choose import FEW, by_block, choose, is_first, roomy
 from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given, served_deleted
 from angelhair.engine.databag.lane import LANE, Bag
@@ -98,14 +98,14 @@ class _Search:
         chosen = choose(bag, looked, self.others_first, likely if is_wide else 1, 1 << attempt)
         if not chosen:
             return False
-        is_whole = is_thin and len(chosen) > FEW
-        chosen = by_block(chosen) if is_whole else chosen[:MANY]
+        whole = roomy(bag) if is_thin and len(chosen) > FEW else set()
+        chosen = by_block(chosen, whole)
         # Before anything is read: who has served since then is seen by this.
         locks = [[view.blocks[run.block].locks_of(run) for run in runs] for runs in chosen]
         blocks = sorted({runs[0].block for runs in chosen})
         epochs = dict(zip(blocks, await epochs_of.known(bag, blocks), strict=True))
         looks = [
-            begin(bag, runs, of, epochs[runs[0].block], is_wide, is_whole)
+            begin(bag, runs, of, epochs[runs[0].block], is_wide, runs[0].block in whole)
             for runs, of in zip(chosen, locks, strict=True)
         ]
         # If nothing is found, nothing that we change will tell that the queue was deleted and made again (R6).
