@@ -125,7 +125,7 @@ class Look:
     def widen(self) -> None:
         """Where the oldest epoch has not enough the next one mostly does. After that it is likely that all have little,
         and twice as many are read each time."""
-        self.width = max(self.width, 1 << self.rounds)
+        self.width <<= min(self.rounds, 1)
         self.rounds += 1
 
     def is_enough(self, wanted: int, more: bool = False) -> bool:
@@ -134,9 +134,9 @@ class Look:
 
 
 def begin(
-    bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs, wide: bool = False, whole: bool = False
+    bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs, width: int = 1, whole: bool = False
 ) -> Look:
-    """`wide`: all epochs at once."""
+    """`width`: so many epochs at once, if there are."""
     bits = slice_bits(runs[0].first, runs[-1].last)
     waiting = [number for number in epochs.read if not _known_empty(bag, runs[0].block, epochs, number, bits)]
     unseen = {number for run in runs for number in last_given(bag, run, epochs)}
@@ -144,7 +144,7 @@ def begin(
     gaps = sum(run.last + 1 < following.first for run, following in pairwise(runs))
     return Look(
         runs, locks, epochs, waiting, last, [[] for _ in runs], [[] for _ in runs], runs[-1].last, unseen,
-        through=runs[-1].last, whole=whole, width=max(1, len(waiting)) if wide else 1, room=gaps * limits.BAG_GAP_BYTES,
+        through=runs[-1].last, whole=whole, width=width, room=gaps * limits.BAG_GAP_BYTES,
     )
 
 
@@ -270,7 +270,7 @@ def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> N
 
 
 def _note_crowded(bag: Bag, look: Look, now: Moment) -> None:
-    """The next looks are at its runs one by one, in the order of their turns: those that were not reached come first."""
+    """The next looks are at its runs one by one, in the order of their turns: what was not reached comes first."""
     bag.view.blocks[look.block].crowded_ms = now.monotonic_ms
 
 
