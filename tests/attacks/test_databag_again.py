@@ -240,3 +240,33 @@ def test_d3_what_lies_at_the_end_of_a_block_has_its_turn(monkeypatch: pytest.Mon
     clock, store = new_world()
     served = asyncio.run(served_before(server(store, clock), clock))
     assert max(served.values(), default=0) <= 1, f"{max(served.values())} times"
+
+
+def block_of(message: MessageId) -> int:
+    return ids.block_of(ids.slice_of(message.number))
+
+
+@played
+async def test_d4_partitions_do_not_become_more_while_nothing_waits() -> None:
+    """`docs/databags.md`: the number is doubled if a receive got less than it asked for while messages waited behind
+    locks. There is one message, in an epoch that is sealed; whoever asks for one has enough when that is read, and the
+    open epoch, in which nothing is, is not looked at. So its lock says that others may be left; and while it is worked
+    on for an hour every poll says that messages wait, and every sync doubles the number, up to the most."""
+    clock, store = new_world()
+    engine = server(store, clock)
+    await create(engine, min_partitions=64, max_partitions=4_096, visibility_timeout_ms=HOUR_MS)
+    (only,) = await put(engine, 1)
+    for _ in range(1_000):
+        (other,) = await put(engine, 1)
+        await delete(engine, other)
+        if block_of(other) == block_of(only):
+            break
+    clock.ms += limits.BAG_EPOCH_AGE_MS + SECOND_MS
+    await engine.step("shop", "bag")
+    assert [delivery.id for delivery in await receive(engine, 1)] == [only]
+    numbers: list[int] = []
+    for _ in range(8):
+        assert await receive(engine, 1) == []
+        clock.ms += limits.BAG_SYNC_MS
+        numbers.append((await engine.partitions("shop", "bag")).partitions)
+    assert max(numbers) == 64, numbers

@@ -1,7 +1,7 @@
 """A look at neighbouring runs of a block: what of them may be given, epoch by epoch, the oldest first.
 
 A look reads one range of each epoch's partition, of the oldest first, or of all at once where little is expected. It
-stops when the first run that is not empty has as many as are
+stops when the first run that is not empty has more than are
 wanted: what is left in a run that is locked waits for the lock's end, so a batch is taken from as few as fill it. What
 is deleted is passed over; of a sealed epoch it is remembered in which slices nothing is left, and these are not read
 again.
@@ -128,9 +128,10 @@ class Look:
         self.width <<= min(self.rounds, 1)
         self.rounds += 1
 
-    def is_enough(self, wanted: int, more: bool = False) -> bool:
-        """Whether the first run that is not empty has as many as are wanted; `more`: and something is left, too."""
-        return not self.whole and len(next((rows for rows in self.rows if rows), ())) >= wanted + more
+    def is_enough(self, wanted: int) -> bool:
+        """Whether the first run that is not empty has more than are wanted: one more, so that it is known that
+        something is left. Were it to be guessed, a single message in an older epoch would look like many that wait."""
+        return not self.whole and len(next((rows for rows in self.rows if rows), ())) > wanted
 
 
 def begin(
@@ -242,13 +243,13 @@ def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> N
             elif not bag.expired(row.values.get("enqueued_at"), now):
                 look.add(place, row, number)
                 bag.view.row_bytes = (7 * bag.view.row_bytes + len(body)) // 8 + 1
-                if look.is_enough(wanted, more=True):
-                    # One more than that is known: something is left. Nobody needs the rest.
+                if look.is_enough(wanted):
+                    # Nobody needs the rest.
                     end = number
                     break
     if end is not None and end < last:
         is_much = look.passed + needed >= limits.BAG_LOOK_MOST_ROWS
-        if not look.is_crowded and (look.found < wanted or (look.whole and not is_much)):
+        if not look.is_crowded and (look.found <= wanted or (look.whole and not is_much)):
             look.reached, look.passed, look.pages = end + 1, look.passed + needed, look.pages + 1
             return
         # More than enough, if not in one run, or more that nobody wants: of the next epochs as far as this.
