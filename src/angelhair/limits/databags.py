@@ -67,6 +67,19 @@ deleted each read brings twice as many as the one before, up to the second."""
 BAG_LOOK_BYTES = 1024 * 1024
 """What the rows of one read may come to, by the size that rows have been."""
 
+BAG_LOOK_EPOCHS = 256
+"""Epochs that are read at once where little is expected, of all that is looked at: sixteen of each block. If there are
+more, twice as many each time."""
+
+BAG_GAP_BYTES = 8 * 1024
+BAG_ROW_BYTES = 1024
+"""What lies between two groups of partitions that are read with one range may come to the first on average, with the
+second at least for a row: to read that takes a store about as long as to read them one by one."""
+
+BAG_CROWDED_MS = 30_000
+"""For how long a server remembers that much lies between the unlocked partitions of a block, behind locks: it looks at
+them one by one, and not at all of the block."""
+
 BAG_GROUP_PARTITIONS = 256
 """Neighbouring partitions that one look reads together: all of a block's."""
 

@@ -57,8 +57,22 @@ def _unlocked(bag: Bag, runs: Iterable[Run], most_runs: int, most_groups: int) -
     return groups
 
 
-def by_block(groups: Sequence[list[Run]]) -> list[list[Run]]:
+def by_block(groups: Sequence[list[Run]], whole: set[int]) -> list[list[Run]]:
+    """Of some blocks all that are chosen as one; of others the first in the order, so that there are not too many."""
     found: dict[int, list[Run]] = {}
+    single: list[list[Run]] = []
     for runs in groups:
-        found.setdefault(runs[0].block, []).extend(runs)
-    return [sorted(runs) for runs in found.values()]
+        if runs[0].block in whole:
+            found.setdefault(runs[0].block, []).extend(runs)
+        else:
+            single.append(runs)
+    return [*(sorted(runs) for runs in found.values()), *single[: MANY - len(found)]]
+
+
+def roomy(bag: Bag) -> set[int]:
+    """Blocks of which it is not known that much lies between what is looked at: that was seen long ago, or never
+    (R4)."""
+    now_ms = bag.clock.now().monotonic_ms
+    return {
+        number for number, block in enumerate(bag.view.blocks) if now_ms - block.crowded_ms >= limits.BAG_CROWDED_MS
+    }

@@ -92,6 +92,9 @@ class BlockView:
     tended_ms: int = LONG_AGO_MS
     finished_last: int = -1
     """The epoch that was looked at last, whether it can be finished."""
+    crowded_ms: int = LONG_AGO_MS
+    """When a look at all of its unlocked runs has last found that much lies between them, or more than one read
+    brings."""
     page: int = 0
     """Rows that one of the last looks had to read, those that were deleted included."""
 

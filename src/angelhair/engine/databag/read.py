@@ -1,7 +1,7 @@
 """A look at neighbouring runs of a block: what of them may be given, epoch by epoch, the oldest first.
 
 A look reads one range of each epoch's partition, of the oldest first, or of all at once where little is expected. It
-stops when the first run that is not empty has as many as are
+stops when the first run that is not empty has more than are
 wanted: what is left in a run that is locked waits for the lock's end, so a batch is taken from as few as fill it. What
 is deleted is passed over; of a sealed epoch it is remembered in which slices nothing is left, and these are not read
 again.
@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from angelhair import limits
@@ -68,6 +69,10 @@ class Look:
     whole: bool = False
     """All of it is to be read, up to a page: there are others between its runs, and the first of them need not come
     first."""
+    room: int = 0
+    """What may lie between its runs before it is dearer to read that than to read them one by one, in bytes."""
+    between: int = 0
+    """What does, as far as it was read: most of it is behind locks, and nobody wants it."""
     width: int = 1
     """Epochs that are read at once, though the first may have enough."""
     rounds: int = 0
@@ -109,6 +114,10 @@ class Look:
             return len(self.runs)
         return max((place + 1 for place, rows in enumerate(self.rows) if rows), default=len(self.runs))
 
+    @property
+    def is_crowded(self) -> bool:
+        return self.between > self.room
+
     def unread(self) -> list[int]:
         """Epochs that are to be read next."""
         return [number for number in self.waiting[: self.width] if number not in self.ahead]
@@ -116,30 +125,35 @@ class Look:
     def widen(self) -> None:
         """Where the oldest epoch has not enough the next one mostly does. After that it is likely that all have little,
         and twice as many are read each time."""
-        self.width = max(self.width, 1 << self.rounds)
+        self.width <<= min(self.rounds, 1)
         self.rounds += 1
 
-    def is_enough(self, wanted: int, more: bool = False) -> bool:
-        """Whether the first run that is not empty has as many as are wanted; `more`: and something is left, too."""
-        return not self.whole and len(next((rows for rows in self.rows if rows), ())) >= wanted + more
+    def is_enough(self, wanted: int) -> bool:
+        """Whether the first run that is not empty has more than are wanted: one more, so that it is known that
+        something is left. Were it to be guessed, a single message in an older epoch would look like many that wait."""
+        return not self.whole and len(next((rows for rows in self.rows if rows), ())) > wanted
 
 
 def begin(
-    bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs, wide: bool = False, whole: bool = False
+    bag: Bag, runs: list[Run], locks: list[set[Lock | None]], epochs: Epochs, width: int = 1, whole: bool = False
 ) -> Look:
-    """`wide`: all epochs at once."""
+    """`width`: so many epochs at once, if there are."""
     bits = slice_bits(runs[0].first, runs[-1].last)
     waiting = [number for number in epochs.read if not _known_empty(bag, runs[0].block, epochs, number, bits)]
     unseen = {number for run in runs for number in last_given(bag, run, epochs)}
     last = [_last(of, epochs) for of in locks]
+    gaps = sum(run.last + 1 < following.first for run, following in pairwise(runs))
     return Look(
         runs, locks, epochs, waiting, last, [[] for _ in runs], [[] for _ in runs], runs[-1].last, unseen,
-        through=runs[-1].last, whole=whole, width=max(1, len(waiting)) if wide else 1,
+        through=runs[-1].last, whole=whole, width=width, room=gaps * limits.BAG_GAP_BYTES,
     )
 
 
 def _last(locks: set[Lock | None], epochs: Epochs) -> Last:
-    last = max((each for each in locks if each is not None), key=lambda each: each.serving, default=None)
+    # Several that were served at once may be one run by now: the last of them, so that a seed is played alike each time.
+    last = max(
+        (each for each in locks if each is not None), key=lambda each: (each.serving, each.first), default=None
+    )
     if last is None or last.last_given is None:
         return Last(frozenset(), (-1, -1), behind=False)
     return Last(last.given, (ids.epoch_of(last.last_given, epochs.open), last.last_given), last.behind)
@@ -227,30 +241,41 @@ def _take_in(bag: Bag, look: Look, slice_: Slice, now: Moment, wanted: int) -> N
                 # The place of a message with a key, which is to come.
                 continue
             place = bisect_right(firsts, ids.slice_of(number)) - 1
-            if ids.slice_of(number) <= look.runs[place].last and not bag.expired(row.values.get("enqueued_at"), now):
+            if ids.slice_of(number) > look.runs[place].last:
+                look.between += max(len(body), limits.BAG_ROW_BYTES)
+            elif not bag.expired(row.values.get("enqueued_at"), now):
                 look.add(place, row, number)
                 bag.view.row_bytes = (7 * bag.view.row_bytes + len(body)) // 8 + 1
-                if look.is_enough(wanted, more=True):
-                    # One more than that is known: something is left. Nobody needs the rest.
+                if look.is_enough(wanted):
+                    # Nobody needs the rest.
                     end = number
                     break
     if end is not None and end < last:
         is_much = look.passed + needed >= limits.BAG_LOOK_MOST_ROWS
-        if look.found < wanted or (look.whole and not is_much):
+        if not look.is_crowded and (look.found <= wanted or (look.whole and not is_much)):
             look.reached, look.passed, look.pages = end + 1, look.passed + needed, look.pages + 1
             return
-        # More than enough, if not in one run: of the next epochs as far as this.
+        # More than enough, if not in one run, or more that nobody wants: of the next epochs as far as this.
         look.end = ids.slice_of(end)
         look.through = min(look.through, look.end - 1)
+        if look.whole:
+            _note_crowded(bag, look, now)
     else:
         look.through = min(look.through, look.end)
         if look.clean:
             _note_empty(bag, look, look.end)
+    if look.is_crowded:
+        _note_crowded(bag, look, now)
     if not look.whole:
         block = bag.view.blocks[look.block]
         block.page = max(look.passed + needed, block.page - block.page // 8)
     look.waiting.pop(0)
     look.reached, look.clean, look.passed, look.pages = None, True, 0, 0
+
+
+def _note_crowded(bag: Bag, look: Look, now: Moment) -> None:
+    """The next looks are at its runs one by one, in the order of their turns: what was not reached comes first."""
+    bag.view.blocks[look.block].crowded_ms = now.monotonic_ms
 
 
 def _note_empty(bag: Bag, look: Look, last: int) -> None:

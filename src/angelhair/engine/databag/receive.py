@@ -17,7 +17,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import lock, sync
-from angelhair.engine.databag.choose import FEW, MANY, by_block, choose, is_first
+from angelhair.engine.databag.choose import FEW, by_block, choose, is_first, roomy
 from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given, served_deleted
 from angelhair.engine.databag.lane import LANE, Bag
@@ -75,8 +75,8 @@ class _Search:
     """Runs that were empty, or served."""
     looks: list[Look] = field(default_factory=list)
     """Those of which nothing is given yet."""
-    cut: tuple[Run, ...] = ()
-    """The partitions that these were looked at as."""
+    partitions: int = 0
+    """Into how many the slices were cut when it looked."""
     seen: Seen = NOTHING
     touched: bool = False
 
@@ -89,9 +89,9 @@ class _Search:
         """Looks at the next runs. False if there are none; or if the slices were cut anew since the last look, for then
         the next ones may be, in part, those of which nothing is given yet."""
         bag, view = self.bag, self.bag.view
-        if self.looks and self.cut is not view.runs:
+        if self.looks and self.partitions != view.partitions:
             return False
-        self.cut = view.runs
+        self.partitions = view.partitions
         seen = self.seen if attempt else view.seen
         likely = seen.likely(max(1, wanted - self.held))
         is_wide, is_thin = attempt > 0 or likely > FEW, seen.is_thin(wanted, len(view.runs))
@@ -99,14 +99,16 @@ class _Search:
         chosen = choose(bag, looked, self.others_first, likely if is_wide else 1, 1 << attempt)
         if not chosen:
             return False
-        is_whole = is_thin and len(chosen) > FEW
-        chosen = by_block(chosen) if is_whole else chosen[:MANY]
+        whole = roomy(bag) if is_thin and len(chosen) > FEW else set()
+        chosen = by_block(chosen, whole)
         # Before anything is read: who has served since then is seen by this.
         locks = [[view.blocks[run.block].locks_of(run) for run in runs] for runs in chosen]
         blocks = sorted({runs[0].block for runs in chosen})
         epochs = dict(zip(blocks, await epochs_of.known(bag, blocks), strict=True))
+        # All epochs of few, or a few of many: who expects little may be wrong, and read of each of a long backlog.
+        width = limits.BAG_LOOK_EPOCHS // len(chosen) if is_wide else 1
         looks = [
-            begin(bag, runs, of, epochs[runs[0].block], is_wide, is_whole)
+            begin(bag, runs, of, epochs[runs[0].block], width, runs[0].block in whole)
             for runs, of in zip(chosen, locks, strict=True)
         ]
         # If nothing is found, nothing that we change will tell that the queue was deleted and made again (R6).
@@ -147,10 +149,10 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
     missing = sum(waiting.missing for waiting in group)
     there = 0
     for look, number in _in_turn(search):
-        run, found = look.runs[number], look.rows[number]
-        behind = len(found) if look.again[number] else 0
+        run, found, again = look.runs[number], _kept(bag, look.rows[number]), _kept(bag, look.again[number])
+        behind = len(found) if again else 0
         if look.is_covered(number):
-            found = found + look.again[number]
+            found = found + again
         there += bool(found)
         some = found[:missing]
         missing -= len(some)
@@ -173,8 +175,15 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
     now = bag.clock.now()
     for each in taken:
         for number in each.ids:
+            if number in view.deleted:
+                continue
             receiver = next(waiting for waiting in group if waiting.missing > 0)
             receiver.deliveries.append(_delivery(number, rows[number], now, visibility_ms))
+
+
+def _kept(bag: Bag, rows: list[Row]) -> list[Row]:
+    """Without those whose delete was confirmed here after they were read: other looks came in between."""
+    return [row for row in rows if int(row.key) not in bag.view.deleted]
 
 
 def _in_turn(search: _Search) -> list[tuple[Look, int]]:
