@@ -42,6 +42,10 @@ BAG_EPOCH_MESSAGES = 1_024
 each: what one look passes over, at most, that is deleted already. Its end takes four conditional writes, so a message a
 hundredth of one."""
 
+BAG_MESSAGE_BYTES = 4 * 1024
+"""A message counts as one more there for every so many bytes: an epoch of a block holds some 4 MiB, which a look reads
+in a few pages, though all of it may be deleted."""
+
 BAG_EPOCHS_MANY = 16
 """For every so many epochs of a block that are sealed and not finished, the next one holds twice as many: a long
 backlog is few epochs, all of which a put reads the numbers of."""

@@ -223,6 +223,11 @@ async def seal(bag: Bag, block: int, epochs: Epochs) -> bool:
     return await change(bag, block, epochs, epochs.sealed_now(await bag.time_ms())) is not None
 
 
+def weight(bodies: Iterable[bytes]) -> int:
+    """As how many messages these count: a large one as several, for it is read as long as its epoch is."""
+    return sum(1 + len(body) // limits.BAG_MESSAGE_BYTES for body in bodies)
+
+
 async def count(bag: Bag, block: int, epoch: int, rows: int) -> None:
     """After rows were written there: seals the epoch when about as many are in it as it takes. Others are taken to
     write there as this server does. What was written counts, whatever comes of this."""

@@ -197,7 +197,7 @@ async def _complete(bag: Bag, tries: Sequence[_Try]) -> None:
     going = await _write(bag, going, lambda one: {"held_at": one.begun_at})
     going = await _sure(bag, going, unfit)
     for place, some in _by_place(going).items():
-        await epochs_of.count(bag, *place, len(some))
+        await epochs_of.count(bag, *place, epochs_of.weight(one.message.body for one in some))
     there = await _bodies(bag, [one for one in going if one.resumed])
     missing = [one for one in going if one.number not in there and one.answer is None]
     await _write(bag, missing, _whole)

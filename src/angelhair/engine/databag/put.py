@@ -71,7 +71,8 @@ async def put(bag: Bag, messages: Sequence[NewMessage], sent: Sent) -> list[PutO
             if isinstance(is_confirmed, StoreError):
                 outcomes.update(dict.fromkeys(draft.indices, is_confirmed))
             elif is_confirmed:
-                await epochs_of.count(bag, draft.block, draft.epoch, len(draft.indices))
+                weight = epochs_of.weight(messages[index].body for index in draft.indices)
+                await epochs_of.count(bag, draft.block, draft.epoch, weight)
                 found = zip(draft.indices, draft.numbers, strict=True)
                 outcomes.update((index, MessageId(LANE, number)) for index, number in found)
             else:

@@ -150,7 +150,7 @@ def begin(
 
 
 def _last(locks: set[Lock | None], epochs: Epochs) -> Last:
-    # Several that were served at once may be one run by now: the last of them, so that a seed is played alike each time.
+    # Several that were served at once may be one run by now: the last of them, so that a seed is always played alike.
     last = max(
         (each for each in locks if each is not None), key=lambda each: (each.serving, each.first), default=None
     )
