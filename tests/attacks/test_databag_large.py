@@ -7,8 +7,8 @@ from tests.attacks.test_databag_again import SECOND_MS, Counted, create, delete,
 from tests.attacks.worlds import new_world, played, server
 
 CALLS = 6
-"""As `docs/decisions/0026` says: one after another, whatever was there before; where that was large, once its epochs are
-finished."""
+"""As `docs/decisions/0026` says: one after another, whatever was there before; where that was large, when its epochs
+are finished."""
 
 
 @played
