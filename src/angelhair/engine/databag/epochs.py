@@ -180,6 +180,7 @@ def remember(bag: Bag, block: int, epochs: Epochs, asked_ms: int) -> Epochs:
         if view.epochs is not None:
             for number in set(view.epochs.read) - set(epochs.read):
                 view.ended[number] = view.epochs_ms
+                view.uncounted.add(number)
         view.epochs, view.epochs_ms = epochs, asked_ms
         view.forget_gone(epochs)
     return epochs

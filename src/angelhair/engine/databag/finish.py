@@ -20,6 +20,7 @@ COLUMNS = ("deleted", "enqueued_at", "held_at")
 
 async def finish_some(bag: Bag, block: int, epochs: Epochs) -> Epochs:
     """Finishes what can be, of those whose turn it is; the epochs as they are then."""
+    await _count_ended(bag, block, epochs)
     for sealed in _in_turn(bag, block, epochs):
         if await _is_over(bag, block, sealed):
             if not await count_of_epoch(bag, block, epochs, sealed.number):
@@ -31,8 +32,17 @@ async def finish_some(bag: Bag, block: int, epochs: Epochs) -> Epochs:
                 return epochs
             epochs = changed
             # Again: somebody may have locked, with what it had read before, since we looked.
-            await count_of_epoch(bag, block, epochs, sealed.number)
+            await _count_ended(bag, block, epochs)
     return epochs
+
+
+async def _count_ended(bag: Bag, block: int, epochs: Epochs) -> None:
+    """What locks show of epochs that are finished: by us, or by somebody who may have died before it came to this."""
+    view = bag.view.blocks[block]
+    for number in sorted(view.uncounted):
+        if not await count_of_epoch(bag, block, epochs, number):
+            return
+        view.uncounted.discard(number)
 
 
 def _in_turn(bag: Bag, block: int, epochs: Epochs) -> list[Sealed]:

@@ -89,6 +89,8 @@ class BlockView:
     ended: dict[int, int] = field(default_factory=dict)
     """By epoch that is finished: until when it was seen not to be. What was locked since then may have come too late
     for who finished it and counted (D7)."""
+    uncounted: set[int] = field(default_factory=set)
+    """Epochs that are finished, of which it is not known that somebody has counted after that."""
     tended_ms: int = LONG_AGO_MS
     finished_last: int = -1
     """The epoch that was looked at last, whether it can be finished."""
@@ -124,6 +126,7 @@ class BlockView:
         there = set(epochs.read)
         for number in [number for number in self.ended if not epochs.is_there(number)]:
             del self.ended[number]
+        self.uncounted &= self.ended.keys()
         for kept in (self.written, self.empty, self.scans):
             for number in [number for number in kept if number not in there]:
                 del kept[number]

@@ -106,7 +106,7 @@ class _Search:
         blocks = sorted({runs[0].block for runs in chosen})
         epochs = dict(zip(blocks, await epochs_of.known(bag, blocks), strict=True))
         # All epochs of few, or a few of many: who expects little may be wrong, and read of each of a long backlog.
-        width = limits.BAG_LOOK_EPOCHS // len(chosen) if is_wide else 1
+        width = max(1, limits.BAG_LOOK_EPOCHS // len(chosen)) if is_wide else 1
         looks = [
             begin(bag, runs, of, epochs[runs[0].block], width, runs[0].block in whole)
             for runs, of in zip(chosen, locks, strict=True)
