@@ -133,9 +133,12 @@ BAGS = (
     ),
     Mutant(
         "databag duplicates forgotten with their epoch",
-        "An epoch is finished without a look at what the locks show of it.",
+        "An epoch is finished without a look at what the locks show of it, and nobody looks afterwards.",
         "D7",
-        (Patch("databag.finish.finish_some", "not await count_of_epoch(bag, block, epochs, sealed.number)", "False"),),
+        (
+            Patch("databag.finish.finish_some", "not await count_of_epoch(bag, block, epochs, sealed.number)", "False"),
+            Patch("databag.finish._count_ended", "sorted(view.uncounted)", "()"),
+        ),
         ("duplicates",),
         kind=DATABAG,
     ),
