@@ -92,8 +92,7 @@ BAG_OTHERS_TURN = 8
 server only, and what lies with the others is to be served, too."""
 
 BAG_ROUNDS = 12
-"""Times that one receive looks for further messages, twice as far each time, and begins again after others were
-faster."""
+"""Times that one receive looks for further messages, and begins again after others were faster."""
 
 BAG_FINISH_EPOCHS = 2
 """Sealed epochs of a block that a step reads to see whether they are over, beside those that looks have found empty:
