@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -284,6 +285,33 @@ def test_the_answer_is_lost(server: Served, connect: Connect) -> None:
             client.queue("chores")
         client.close()
     assert [path for _, path, _ in server.requests].count("/queues/chores/message") == 1
+
+
+@contextmanager
+def leaving(reset: bool) -> Iterator[str]:
+    """Takes one connection, reads a little, and ends it: at once and for good, or as is usual."""
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            read = connection.recv(1)
+            while not reset and b"all of it" not in read:
+                read += connection.recv(65536)
+            if reset:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = threading.Thread(target=serve)
+        server.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.join()
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_a_server_that_ends_the_connection_without_a_word(connect: Connect, reset: bool) -> None:
+    with leaving(reset) as url:
+        client = connect(url, retry=None)
+        with pytest.raises(OutcomeUnknown, match="was it stopped just then, or does this server speak https\\?"):
+            client.put("chores", b"all of it")
 
 
 @contextmanager

@@ -24,6 +24,9 @@ NOTHING_SENT = (
 )
 """Raised before the first byte of a request has left."""
 
+LEFT_ALONE = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+"""How the end of a connection without an answer is told, by how much of the request the server had read then."""
+
 RUNNING_HINT = "; is a server running there? `angelhair serve` starts one"
 TRUST_HINT = "; name the authority to trust, by SSL_CERT_FILE, the command's --ca or the client's verify="
 
@@ -113,7 +116,7 @@ def _hint(error: httpx.RequestError, scheme: str) -> str:
         return RUNNING_HINT
     if scheme == "https" and any(isinstance(found, ssl.SSLError) for found in _behind(error)):
         return "; does this server speak https, or plain http?"
-    if scheme == "http" and isinstance(error, httpx.RemoteProtocolError):
+    if scheme == "http" and isinstance(error, LEFT_ALONE):
         # It has ended, most often; who speaks plainly to a server that encrypts is left without a word as well.
         return "; was it stopped just then, or does this server speak https?"
     return ""
