@@ -135,3 +135,15 @@ def test_a_page_without_a_place_for_coverage_is_left_alone(measured: Path, tmp_p
     ran = run([str(ROOT / "scripts" / "coverage_table"), str(measured), "--write", "--readme", str(page)], tmp_path)
     assert ran.returncode != 0
     assert page.read_text() == "no place here\n"
+
+
+@pytest.mark.parametrize(
+    ("least", "said"),
+    [("96", ""), ("97", "coverage: 96.6 % of the branches, at least 97 % is wanted\n")],
+)
+def test_branches_count_by_themselves_however_many_lines_are_covered(
+    least: str, said: str, measured: Path, tmp_path: Path
+) -> None:
+    ran = run([str(ROOT / "scripts" / "coverage_table"), str(measured), "--at-least", least], tmp_path)
+    assert (ran.returncode, ran.stderr) == (1 if said else 0, said)
+    assert ran.stdout == TABLE
