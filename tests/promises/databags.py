@@ -6,8 +6,10 @@ from typing import Any
 
 from angelhair import limits
 from angelhair.engine import places
+from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import ids
 from angelhair.engine.databag.epochs import Epochs, parse
+from angelhair.engine.kinds.databag import Databag
 from angelhair.engine.store import Row, Span
 from angelhair.errors import AngelhairError
 from angelhair.model import DATABAG, Ask, Delivery, MessageId, NewMessage
@@ -84,3 +86,18 @@ async def rows(world: World, incarnation: str, block: int, epoch: int) -> list[R
 
 def block_of(message: MessageId) -> int:
     return ids.block_of(ids.slice_of(message.number))
+
+
+async def seal(server: Server, *blocks: int) -> None:
+    """The open epochs of these blocks are sealed, as if they were full; of all, if none is named."""
+    bag = await Databag(server.engine.memory).bag(await server.world.queue(NAME))
+    for block in blocks or BLOCKS:
+        (found,) = await epochs_of.load(bag, [block])
+        assert await epochs_of.seal(bag, block, found)
+
+
+async def put_in(server: Server, block: int, *bodies: bytes) -> list[MessageId]:
+    """Puts a small group, which lies in one block, until it is this one; the others are deleted."""
+    while block_of((found := await put(server, *bodies))[0]) != block:
+        await delete(server, *found)
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from angelhair import limits
-from tests.queues import Session, open_session, run_in_session, world
+from tests.queues import Session, World, open_session, run_in_session, world
 
 __all__ = ["world"]
 
@@ -16,6 +16,19 @@ __all__ = ["world"]
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with open_session(request.param, tmp_path_factory.mktemp("queues")) as opened:
         yield opened
+
+
+@pytest.fixture
+def buried(session: Session, world: World) -> Iterator[None]:
+    """For tests that delete many queues: one store serves the whole session, and who buries buries everybody's."""
+
+    async def bury_all() -> None:
+        while await world.server().engine.bury_step():
+            "A portion of one of them."
+
+    session.run(bury_all())
+    yield
+    session.run(bury_all())
 
 
 @pytest.hookimpl(tryfirst=True)

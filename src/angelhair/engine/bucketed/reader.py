@@ -132,7 +132,7 @@ def _take_in(
         if values.get("keyed") is None:
             opened.plain.add(number)
         enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
-        assert isinstance(enqueued_at, int) and isinstance(body, bytes)
+        assert isinstance(enqueued_at, int) and isinstance(body, bytes), f"{number} has only {sorted(values)}"
         if number < marks.purged or (over is not None and enqueued_at <= over and (kept_since(values) or 0) <= over):
             continue
         if len(body) != view.typical_body_bytes:

@@ -18,14 +18,14 @@ keeps its epoch until the key's row would be gone (`Bag.is_given_up`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from angelhair import limits
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import ids
-from angelhair.engine.databag.epochs import Place, place_of
+from angelhair.engine.databag.epochs import Epochs, Place, place_of
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.put import PutOutcome, Sent, confirmed, spread, take_serials, values_of
 from angelhair.engine.keys import COMMITTED, PENDING, key_partition
@@ -33,6 +33,9 @@ from angelhair.engine.settling import change_settled, read_surely, write_through
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Span, Value, Values, Write
 from angelhair.errors import OutcomeUnknown, StoreError
 from angelhair.model import MessageId, NewMessage
+
+Look = Callable[[Bag, Sequence[int]], Awaitable[list[Epochs]]]
+"""At the epochs of blocks."""
 
 LAPSED = "the key lapsed while its message was being put"
 GONE = "the key was first put too long ago: nobody can tell what became of it"
@@ -69,10 +72,11 @@ async def put_keyed(bag: Bag, messages: Sequence[NewMessage], sent: Sent) -> lis
     for message in messages:
         assert message.key is not None
         tries.setdefault(message.key, _Try(message, message.key, now_ms, expect={"status": None}))
-    for _ in range(limits.PUT_ROUNDS):
+    for attempt in range(limits.PUT_ROUNDS):
         if not (going := [one for one in tries.values() if one.answer is None]):
             break
-        await _name(bag, going, sent)
+        # What was remembered has led to an epoch that is over: of other blocks it may be as old.
+        await _name(bag, going, sent, epochs_of.load if attempt else epochs_of.known)
         if going := [one for one in going if one.answer is None and one.expect is None]:
             await _complete(bag, going)
     late = OutcomeUnknown("the key's message met finished epochs, or others who put it, all the time")
@@ -82,13 +86,13 @@ async def put_keyed(bag: Bag, messages: Sequence[NewMessage], sent: Sent) -> lis
 # --- the key's row ------------------------------------------------------------------------------------------------
 
 
-async def _name(bag: Bag, tries: Sequence[_Try], sent: Sent) -> None:
+async def _name(bag: Bag, tries: Sequence[_Try], sent: Sent, look: Look) -> None:
     """Takes ids for them and writes these into their keys' rows, or finds the ids that are there."""
     try:
         serials = await take_serials(bag, len(tries))
         now_ms = await bag.time_ms()
         drafts = spread(bag, range(len(tries)))
-        found = await epochs_of.known(bag, [draft.block for draft in drafts])
+        found = await look(bag, [draft.block for draft in drafts])
     except StoreError as error:
         for one in tries:
             one.answer = OutcomeUnknown(str(error)) if sent.some else error

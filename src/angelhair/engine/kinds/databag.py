@@ -20,6 +20,7 @@ from angelhair.engine.databag.put import Sent, put
 from angelhair.engine.databag.receive import receive
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.marks import QueueGone
+from angelhair.engine.settling import begun
 from angelhair.engine.waiting import Waiting
 from angelhair.errors import InvalidReceipt, InvalidRequest, OutcomeUnknown, QueueNotFound, StoreError, Unavailable
 from angelhair.model import DATABAG, DueId, MessageId, NewMessage, Peeked, WantedChange, validate_databag_message
@@ -151,7 +152,8 @@ class Databag(Verbs):
         """Every epoch is finished, whatever is in it; what is put from now on goes to new ones."""
         bag = await self.bag(queue)
         for block in range(limits.BAG_BLOCKS):
-            await self._purge_block(bag, block)
+            with begun(block > 0):
+                await self._purge_block(bag, block)
 
     @staticmethod
     async def _purge_block(bag: Bag, block: int) -> None:
@@ -162,7 +164,8 @@ class Databag(Verbs):
             over = new.finished([each.number for each in new.sealed], now_ms, bag.kept_ms)
             if await epochs_of.change(bag, block, epochs, over) is not None:
                 return
-        raise Unavailable("the block's epochs are being changed by others all the time")
+        # What was refused to us may have been ours, and changed again since.
+        raise OutcomeUnknown("the block's epochs are being changed by others all the time")
 
     async def redrive(self, queue: Queue, destination: str | None, most: int) -> int:
         self._cannot(queue, "moves no messages: receive them, put them where they belong, and delete them")
