@@ -59,7 +59,7 @@ def test_a_queue_without_priorities_says_so(make: Make) -> None:
     with pytest.raises(ClientError) as caught:
         queue.send("x", **urgent(1))
     assert (code_of(caught), text_of(caught)) == (
-        "InvalidParameterValue", "The queue has 1 priorities, from 0 to 0, not 1."
+        "InvalidParameterValue", "The queue has no priorities; 1 is none of them."
     )
     queue.set(**{"Angelhair.Priorities": 2})
     queue.send("low")

@@ -76,7 +76,7 @@ def test_show_has_the_partitions_in_words_for_people(angelhair: Angelhair, clien
     shown = rows(angelhair, name)
     assert shown["partitions"] == ["20", "in force here, of 20 to 50"]
     assert shown["partitions_locked"] == ["1", "have served, and rest"]
-    assert shown["partitions_sync"] == [f"{SYNC:g}", "s until a change is in force"]
+    assert shown["partitions_sync"] == [f"{SYNC:g}", "s at most until a change is in force"]
     assert shown["duplicates"][0] == "0"
     assert (shown["in_flight"][0], shown["visible"][0]) == ("1", "0")
     assert not {"lanes", "delay", "max_deliveries", "dead_letter_queue", "bucket_size"} & shown.keys()

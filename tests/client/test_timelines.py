@@ -256,22 +256,31 @@ def test_slow_handlers_keep_the_lock_and_the_message(bells: Timeline) -> None:
 
 
 def test_w08_workers_share_the_shards_and_take_over(bells: Timeline) -> None:
-    """W8"""
+    """W8. What is put at a time that a worker has read up to may come twice (R8): it is not counted how often."""
     handled: list[tuple[str, str]] = []
 
     def handler(name: str) -> Callable[[Message], None]:
         return lambda message: handled.append((name, message.text))
+
+    def by(name: str) -> set[str]:
+        return {text for worker, text in handled if worker == name}
+
+    def each_has_some() -> bool:
+        """On a busy machine a lock may lapse, and one of them have all of a round; then there is another."""
+        handled.clear()
+        put(bells, 4, datetime.now(UTC))
+        eventually(lambda: by("ann") | by("bob") == {*"0123"})
+        return bool(by("ann") and by("bob"))
 
     ann, bob = (bells.worker(handler(name), consumer=name) for name in ("ann", "bob"))
     with running(ann):
         eventually(lambda: len(ann.figures.shards) == 2)
         with running(bob):
             eventually(lambda: (len(ann.figures.shards), len(bob.figures.shards)) == (1, 1))
-            put(bells, 4, datetime.now(UTC))
-            eventually(lambda: (ann.figures.processed, bob.figures.processed) == (2, 2))
+            eventually(each_has_some)
+        handled.clear()
         put(bells, 4, datetime.now(UTC))
-        eventually(lambda: ann.figures.processed == 6)
-    assert sorted(text for _, text in handled) == sorted([*"0123", *"0123"])
+        eventually(lambda: by("ann") == {*"0123"})
     assert bob.figures.stops == 0, "who waits for a shard has nothing to lose"
 
 

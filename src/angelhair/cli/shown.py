@@ -97,7 +97,7 @@ def partition_rows(queue: Queue) -> list[list[Cell]]:
     rows: list[list[Cell]] = [
         ["partitions", seen.count, f"in force here, of {seen.min_partitions} to {seen.max_partitions}"],
         ["partitions_locked", seen.locked, "have served, and rest"],
-        ["partitions_sync", seen.sync, "s until a change is in force"],
+        ["partitions_sync", seen.sync, "s at most until a change is in force"],
         ["epochs", seen.epochs, "parts that go whole"],
         ["duplicates", seen.duplicates, "served though deleted or locked"],
     ]

@@ -200,7 +200,15 @@ class QueueSettings:
                 raise InvalidRequest(name, "cannot change after the queue was created")
         changed = replace(self, **changes)
         # A queue of an earlier version may have what it has no use for: that is no reason to refuse another change.
-        changed._validate()
+        try:
+            changed._validate()
+        except InvalidRequest as error:
+            if error.field != "min_partitions" or "min_partitions" in changes:
+                raise
+            # Who named the other one is told of that.
+            least, most = changed.min_partitions, changed.max_partitions
+            reason = f"{most} is less than min_partitions, which is {least}: set both, the second no higher"
+            raise InvalidRequest("max_partitions", reason) from None
         if self.kind == TIMELINE and self._lives_longer(changed):
             raise InvalidRequest(
                 "expire_after", "cannot grow: rows of before live for less, and would go before anybody renews them"

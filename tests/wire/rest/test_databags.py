@@ -83,7 +83,7 @@ WHOLE = "expected a whole number"
     ("settings", "field", "reason"),
     [
         ({"min_partitions": 60, "max_partitions": 50}, "min_partitions", "60 is more than max_partitions, which is 50"),
-        ({"max_partitions": 999}, "min_partitions", "1000 is more than max_partitions, which is 999"),
+        ({"max_partitions": 999}, "max_partitions", "999 is less than min_partitions, which is 1000"),
         ({"min_partitions": 5_000, "max_partitions": 5_000}, "min_partitions", f"{WHOLE} of at most 4,096"),
         *[
             ({name: value}, name, f"{WHOLE}{expected}")
@@ -125,10 +125,17 @@ def test_d04_the_most_alone_is_enough_for_a_new_one(make: Make, most: int) -> No
 
 def test_d04_a_change_of_one_bound_that_contradicts_the_other_says_what_to_set(databag: Rest) -> None:
     answer = databag.call("PATCH", "", json={"max_partitions": 10})
-    assert answer.status_code == 400 and "1000 is more than max_partitions, which is 10: set both" in answer.text
+    assert answer.status_code == 400 and "10 is less than min_partitions, which is 1000: set both" in answer.text
     assert databag.call("PATCH", "", json={"min_partitions": 10, "max_partitions": 10}).status_code == 200
     answer = databag.call("PATCH", "", json={"min_partitions": 11})
     assert answer.status_code == 400 and "11 is more than max_partitions, which is 10: set both" in answer.text
+
+
+def test_a_time_out_that_is_hardly_any_is_not_none(databag: Rest) -> None:
+    """With 0 nothing is locked at all, which is another thing to ask for."""
+    answer = databag.call("PATCH", "", json={"visibility_timeout": 0.0001})
+    assert answer.json()["settings"]["visibility_timeout"] == 0.001
+    assert databag.call("PATCH", "", json={"visibility_timeout": 0}).json()["settings"]["visibility_timeout"] == 0
 
 
 def test_settings_are_stored_at_once_and_shown_beside_those_in_force(databag: Rest) -> None:

@@ -80,7 +80,7 @@ class Observer:
             "angelhair_databag_epochs", "Epochs of a databag that are in the store, of all its blocks.", ("queue",))
         self._duplicates = self._levels(
             "angelhair_databag_duplicates",
-            "Messages of a databag that were served after they had been deleted, as far as the store shows it.",
+            "Messages of a databag served after their delete, or twice in one time-out, as far as the store shows it.",
             ("queue",))
         self._shards_held = self._levels(
             "angelhair_timeline_shards_held", "Shards of a timeline whose locks this server holds for consumers.",

@@ -18,7 +18,7 @@ from angelhair.server.rest.patterns import (
     PART_PATTERN,
     RECEIPT_PATTERN,
 )
-from angelhair.server.rest.times import readable
+from angelhair.server.rest.times import in_ms, readable
 
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """As JSON writes it."""
@@ -83,7 +83,7 @@ def seconds(name: str, description: str, most: float, example: float) -> Paramet
         value = float(text) if _NUMBER.fullmatch(text) else -1.0
         if not 0 <= value <= most:
             raise invalid(name, f"must be a number of seconds between 0 and {readable(most)}, such as {example}")
-        return round(value * 1000)
+        return in_ms(value)
 
     return Parameter(name, description, {"type": "number", "minimum": 0, "maximum": most}, example, read_seconds)
 

@@ -30,4 +30,5 @@ def readable(number: float) -> str:
 
 
 def in_ms(duration_seconds: float) -> int:
-    return round(duration_seconds * 1000)
+    """However little it is, it is not nothing: a time-out of 0 means something else."""
+    return round(duration_seconds * 1000) or int(duration_seconds > 0)

@@ -85,7 +85,8 @@ def _prepared(call: Call, queue: Queue, message: OutgoingMessage, in_batch: bool
         raise message_too_long(most, in_batch)
     if message.priority >= queue.settings.priorities and message.priority:
         count = queue.settings.priorities
-        raise InvalidParameterValue(f"The queue has {count} priorities, from 0 to {count - 1}, not {message.priority}.")
+        has = f"{count} priorities, from 0 to {count - 1}" if count > 1 else "no priorities"
+        raise InvalidParameterValue(f"The queue has {has}; {message.priority} is none of them.")
     if queue.settings.kind == DATABAG:
         check_message_of_databag(message)
     if queue.settings.kind == FIFO:
