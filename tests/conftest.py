@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=False,
         help="write the golden scenarios anew from what happens now, to be read and committed",
     )
+
+
+def pytest_configure() -> None:
+    """Whoever runs the tests in the background of a script has interrupts ignored, and so would every process that a
+    test starts: those that are interrupted to see how they end would never end."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
