@@ -28,6 +28,23 @@ def test_nobody_else_is_there_before_all_is_prepared(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", said)
 
 
+def test_without_their_parent_they_end_and_leave_the_address_to_the_next(tmp_path: Path) -> None:
+    command = [*COMMAND, "serve", "--workers", "2", "--data", str(tmp_path / "data"), "--port"]
+    port = "0"
+    for _ in range(2):
+        process = subprocess.Popen([*command, port], env=environment(), stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        with process.stdout:
+            line = process.stdout.readline()
+            assert line.startswith("angelhair serves "), line
+            port = line.split()[2].rpartition(":")[2]
+            workers = children(process.pid)
+            process.kill()
+            process.wait(PATIENCE_SECONDS)
+        assert len(workers) == 2
+        until(lambda workers=workers: not any(Path(f"/proc/{worker}").exists() for worker in workers))  # type: ignore[misc]
+
+
 def test_a_signal_during_the_start_stops_it(tmp_path: Path) -> None:
     """From the first child on, whatever it finds: the preparation, no process yet, or some."""
     for _ in range(5):

@@ -1,4 +1,5 @@
-"""Several processes of one server on one socket: started together, replaced when they die, stopped together.
+"""Several processes of one server on one socket: started together, replaced when they die, stopped together, also when
+the parent of them dies.
 
 The parent serves nothing and has no threads: what is forked off a process with threads may inherit a lock that nobody
 is left to open. So even what is prepared once for all of them is prepared in a child.
@@ -33,9 +34,10 @@ def run_many(
     with tempfile.TemporaryDirectory(prefix="angelhair-") as directory:
 
         def work(place: int, announce: Callable[[], None]) -> None:
-            run(settings, open_store, listening, announce, Place(place, directory))
+            run(settings, open_store, listening, announce, Place(place, directory, processes.parent))
 
-        return _Processes(settings.workers, work).run(prepare, ready)
+        processes = _Processes(settings.workers, work)
+        return processes.run(prepare, ready)
 
 
 class _Processes:
@@ -45,6 +47,9 @@ class _Processes:
         self._children: dict[int, int] = {}
         """The places of those that live, by their process ids."""
         self._stopping = False
+        # Nothing is ever written here. The parent alone holds the other end, so this one ends when it does: a parent
+        # that is killed can tell nobody, and children that went on would keep the address from its successor.
+        self.parent, self._life = os.pipe()
 
     def run(self, prepare: Callable[[], None], ready: Callable[[], None]) -> int:
         for number in SIGNALS:
@@ -110,6 +115,7 @@ class _Processes:
                 signal.signal(number, signal.SIG_DFL)
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        os.close(self._life)
         try:
             work()
         except BaseException as error:  # noqa: BLE001 - the parent hears of it by the exit code

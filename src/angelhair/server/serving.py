@@ -47,10 +47,12 @@ class CannotListen(Exception):
 
 
 class Place(NamedTuple):
-    """Which of several processes of one server this is, and the directory that they share."""
+    """Which of several processes of one server this is, the directory that they share, and the pipe that ends when
+    their parent does."""
 
     number: int
     directory: str
+    parent: int
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -86,7 +88,7 @@ async def serve(
     """Serves until `stopping` is set. Raises what kept it from starting."""
     tls = tls_context(settings)
     clock, identities = SystemClock(), RandomIdentities()
-    observing = Observing(settings, *(place or (None, None)))
+    observing = Observing(settings, *((None, None) if place is None else (place.number, place.directory)))
     store = observing.store(await open_store(), clock)
     engine = MeasuredEngine(store, identities, clock, observing.observer)
     engine.memory.sync_ms = int(settings.databag_sync_seconds * 1000)
@@ -167,8 +169,14 @@ def run(
                 os._exit(limits.EXIT_HURRIED)
             stopping.set()
 
+        def orphaned(parent: int) -> None:
+            loop.remove_reader(parent)
+            stopping.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop)
+        if place is not None:
+            loop.add_reader(place.parent, orphaned, place.parent)
         await serve(settings, open_store, listening, started, stopping, place, lines)
 
     def started() -> None:
