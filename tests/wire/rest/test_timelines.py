@@ -93,6 +93,22 @@ def test_settings_of_timelines_are_read_changed_and_refused(client: httpx.Client
     assert refused(make().call("PATCH", json={"shards": 2})) == (400, "invalid_request", "shards")
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"), [("bucketed", {"shards": 6}), ("databag", {"shards": 6}), ("timeline", {"lanes": 1})]
+)
+def test_what_a_kind_counts_by_another_name_may_be_said_with_its_default(
+    client: httpx.Client, name: str, kind: str, said: dict[str, int]
+) -> None:
+    """As any other setting that it does not have; and it stays without effect."""
+    path = f"/queues/{name}"
+    plain = client.put(path, json={"kind": kind})
+    assert plain.status_code == 201
+    again = client.put(path, json={"kind": kind, **said})
+    assert (again.status_code, again.json()["settings"]) == (200, plain.json()["settings"])
+    changed = client.patch(path, json=said)
+    assert (changed.status_code, changed.json()["settings"]) == (200, plain.json()["settings"])
+
+
 def test_a_dead_letter_queue_of_the_usual_kind_is_as_it_should_be(make: Make) -> None:
     dead = make()
     assert make(kind="timeline", max_deliveries=2, dead_letter_queue=dead.name).show()["warnings"] == []

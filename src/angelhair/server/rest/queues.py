@@ -28,6 +28,7 @@ DURATIONS = (
     "expire_after", "lock",
 )
 CHANGEABLE = shapes.Changes.__struct_fields__
+ORDINARY_LANES = QueueSettings().lanes
 FIXED = frozenset(shapes.NewQueue.__struct_fields__) - frozenset(CHANGEABLE)
 
 LIST = query.parameters(
@@ -154,15 +155,19 @@ def _given(wanted: shapes.Changes, kind: str | None) -> dict[str, Any]:
     """The settings that were named, as the model has them. What a timeline calls shards are its lanes."""
     given: dict[str, Any] = {}
     shards = None if wanted.shards is UNSET else wanted.shards
-    if shards is not None and kind != TIMELINE:
-        raise invalid("shards", f"a queue of the kind {kind!r} has lanes, and no shards")
-    if kind == TIMELINE and wanted.lanes not in (UNSET, shards):
+    lanes: Any = wanted.lanes
+    # What a kind does not have may be said all the same, with its default.
+    if kind == TIMELINE:
         # Both, and the same, is what it says of itself: that can be sent back as it is.
-        raise invalid("lanes", "a timeline has shards in their place")
-    if shards is not None:
-        given["lanes"] = shards
+        if lanes not in (UNSET, ORDINARY_LANES, shards):
+            raise invalid("lanes", "a timeline has shards in their place")
+        lanes = UNSET if shards is None else shards
+    elif shards not in (None, limits.SHARDS):
+        raise invalid("shards", f"a queue of the kind {kind!r} has no shards")
+    if lanes is not UNSET:
+        given["lanes"] = lanes
     for name in wanted.__struct_fields__:
-        if name == "shards":
+        if name in ("shards", "lanes"):
             continue
         value = getattr(wanted, name)
         if value is UNSET:
