@@ -156,6 +156,8 @@ class Load:
         self._head = uuid4().hex[:16]
         self._next = 0
         self._began = self._sent = self._ended = 0.0
+        self._last = 0.0
+        """When a message was last received or acked: who then still waits, waits for nothing, and is not slow."""
         self._moved = asyncio.Event()
         """Something was acked."""
         self._over = asyncio.Event()
@@ -288,8 +290,10 @@ class Load:
                 self.accounts.received(number, arrived - self._due(number))
         if not ours:
             return
+        self._last = arrived
         failures = await self._client.ack_many(message for message in messages if message.receipt in ours)
-        self.accounts.acks.add(now() - arrived)
+        self._last = now()
+        self.accounts.acks.add(self._last - arrived)
         failed = {failure.receipt.receipt for failure in failures}
         for receipt, number in ours.items():
             if receipt not in failed:
@@ -307,8 +311,10 @@ class Load:
     def report(self) -> dict[str, Any]:
         all_seconds = self._ended - self._began
         sending_seconds = self._sent - self._began
+        consuming_seconds = (self._last or self._ended) - self._began
         if not self.interrupted:
             sending_seconds = max(sending_seconds, self._arguments.duration)
+            consuming_seconds = max(consuming_seconds, self._arguments.duration)
         counts = self.accounts.counts
         return {
             "queue": self._queue,
@@ -317,8 +323,8 @@ class Load:
             "per_second": {
                 "wanted": self._arguments.rate,
                 "sent": round(counts["sent"] / sending_seconds, 1),
-                "received": round(counts["received"] / all_seconds, 1),
-                "acked": round(counts["acked"] / all_seconds, 1),
+                "received": round(counts["received"] / consuming_seconds, 1),
+                "acked": round(counts["acked"] / consuming_seconds, 1),
             },
             "milliseconds": {
                 "put": self.accounts.puts.summary_ms(),
