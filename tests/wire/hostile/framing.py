@@ -48,6 +48,9 @@ def framed(method: str, target: bytes, headers: Sequence[bytes], body: bytes, di
         return Sent(b"\r\n".join([*lines, b"Transfer-Encoding: chunked", b"", b"".join(pieces) + b"0\r\n\r\n"]), True)
     if way < 0.95:
         more = dice.choices(HEADERS, k=dice.randint(1, 4))
+        if any(header.startswith(b"Host:") for header in more):
+            # In place of the good one: of two, nobody would look at what they say.
+            del lines[1]
         return Sent(b"\r\n".join([*lines, *more, b"Content-Length: %d" % len(body), b"", body]), False)
     garbage = b"".join(dice.choices(CHUNKS, k=dice.randint(1, 6)))
     return Sent(b"\r\n".join([*lines, b"Transfer-Encoding: chunked", b"", garbage]), False)

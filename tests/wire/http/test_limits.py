@@ -47,6 +47,11 @@ def test_many_headers() -> None:
     refused(get("/", *(f"X-{number}: 1" for number in range(limits.HTTP_HEADERS + 1))), 431, "headers_too_large")
 
 
+def test_two_hosts() -> None:
+    """Whatever stands before a server may have gone by the other one."""
+    refused(get("/", "Host: elsewhere"), 400, "malformed_request")
+
+
 def test_a_long_url() -> None:
     refused(get("/" + "x" * limits.HTTP_URL_BYTES), 414, "url_too_long")
 

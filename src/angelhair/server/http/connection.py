@@ -143,6 +143,9 @@ class Connection(asyncio.Protocol):
         key = name.decode("latin-1").lower()
         text = value.rstrip(b" \t").decode("latin-1")  # the parser leaves the white space at the end, which is no part
         if key in self._headers:
+            if key == "host":
+                # Of two, whatever stands before this server may have gone by the other one (RFC 9112, 3.2).
+                self._refuse(400, "malformed_request", "a request must have one Host header")
             text = f"{self._headers[key]},{text}"
         elif len(self._headers) >= limits.HTTP_HEADERS:
             self._refuse_head()
