@@ -275,3 +275,20 @@ async def test_a_server_that_stops_answers_what_is_under_way() -> None:
         assert await busy.closed() and await idle.closed()
         await stopping
         assert server.connections == 0
+
+
+@played
+async def test_a_server_that_stops_hears_out_who_is_still_sending() -> None:
+    """Naive: a connection without a whole request is idle. Cut off, its client could only guess what became of it."""
+    whole = put("/arriving", b"0123456789", "Expect: 100-continue")
+    async with serving() as (server, port), connected(port) as sending, connected(port) as idle:
+        sending.send(whole[:-5])
+        assert (await sending.answer()).status == 100
+        stopping = asyncio.create_task(server.stop(60))
+        assert await idle.closed()
+        sending.send(whole[-5:])
+        answer = await sending.answer()
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        assert await sending.closed()
+        await stopping
+        assert server.connections == 0

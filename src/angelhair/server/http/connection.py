@@ -316,8 +316,9 @@ class Connection(asyncio.Protocol):
             self._answer_refusals()
 
     def stop(self) -> None:
-        """The server stops: idle connections end now, the others with the response that is due."""
-        if self._task is None:
+        """The server stops: idle connections end now, the others with the response that is due. A request whose body is
+        still arriving has one due, too: cut off, its client could not tell it from one that was done."""
+        if self._task is None and (self._state != BODY or self._refused):
             self._close()
 
     def abort(self) -> None:
