@@ -11,6 +11,8 @@ PYTHON ?= python3
 SEEDS  ?= 2000
 NODES  ?= 1
 WORKERS ?= 2
+# Tests of doors and on Cassandra wait a good part of their time: with two of them at once the cores have too little to do.
+WAITING_WORKERS ?= 3
 ARGS   ?=
 
 BIN   := .venv/bin
@@ -120,7 +122,7 @@ forget-coverage:
 # The engine's own tests cover it; measuring what the others do to it as well would only make them slower.
 test-quick: setup ## all that needs no Java: unit, contract, scenarios, promises, attacks, costs, killed, wire, aws, client, cli, container
 	$(STAGE) "tests of the engine" env COVERAGE_FILE=.coverage.engine $(IN_MEMORY) $(PYTEST) $(SLOWEST) $(COVER) -n $(WORKERS) $(ENGINE_TESTS)
-	$(STAGE) "tests of costs and doors" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) $(OTHER_TESTS)
+	$(STAGE) "tests of costs and doors" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WAITING_WORKERS) $(OTHER_TESTS)
 
 # Without coverage: the mutants play hundreds of seeds, and measuring them would take three times as long.
 test-simulation: setup ## tests of the simulator and its mutants (engines broken on purpose), then SEEDS seeds of bucketed queues, and more of all else
@@ -136,10 +138,10 @@ test-simulation: setup ## tests of the simulator and its mutants (engines broken
 test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the same on Cassandra is in test-cluster
 	$(STAGE) "tests on Spark" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/spark
 
-# Each worker has a cluster of its own, and takes whole files, in the order of their names: the one that kills nodes and
-# waits for them comes early, with a further cluster.
+# All workers share a cluster, and take whole files, in the order of their names: the one that kills nodes and waits for
+# them comes early, with a further cluster.
 test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
-	$(STAGE) "tests on Cassandra" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) \
+	$(STAGE) "tests on Cassandra" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WAITING_WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
 coverage: setup ## what the engine's tests have just measured; branch coverage of the engine must hold

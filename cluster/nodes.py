@@ -84,6 +84,11 @@ class CassandraCluster:
 
     def start(self) -> None:
         """Starts all nodes that do not run, at the same time, and returns when every one sees every other."""
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Starts all nodes that do not run, and does not wait for them."""
         for node in self._nodes:
             if not node.running and node.answers():
                 raise ClusterFailed(
@@ -92,7 +97,15 @@ class CassandraCluster:
                 )
         for node in self._nodes:
             node.start()
-        self.wait_until_ready()
+
+    def wait_until_answering(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
+        """Until every node answers and sees every other, whoever has started them."""
+        deadline = time.monotonic() + timeout_seconds
+        for node in self._nodes:
+            while not (node.answers() and self._is_ready(node, together=True)):
+                if time.monotonic() > deadline:
+                    raise ClusterFailed(f"nobody answers on {node.address}:{CQL_PORT} after {timeout_seconds:.0f} s")
+                time.sleep(POLL_SECONDS)
 
     def start_node(self, number: int) -> None:
         """Starts one node on the data it had; returns when all running nodes see each other."""

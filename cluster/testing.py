@@ -20,27 +20,42 @@ from cluster.nodes import CassandraCluster
 
 NODES = 3
 
-SECOND_WORKERS_ADDRESS = 101
-"""Where the clusters of further workers begin. Below are those of single tests and of proofs."""
+FOR_WORKERS = "ANGELHAIR_TEST_CLUSTER"
+"""Set for the workers of a parallel run: their cluster has been started for all of them. With a cluster
+for each, as many nodes again would share the same cores."""
 
 SHAKEN_ADDRESS = 201
 """Where clusters begin that tests kill and freeze."""
 
 
 def _worker() -> int:
-    """Tests in parallel (pytest -n) have a cluster for each worker."""
+    """Tests in parallel (pytest -n) that shake a cluster have one for each worker."""
     return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 
 
 @functools.cache
 def shared_cluster() -> CassandraCluster:
-    """Three nodes, started when first asked for, stopped when the tests or the process end. Nobody kills them: that is
-    for `cluster_to_shake`."""
-    first_address = 1 if _worker() == 0 else SECOND_WORKERS_ADDRESS + NODES * (_worker() - 1)
-    cluster = _cluster(first_address, steady=True)
+    """Three nodes, started when first asked for if they were not for all workers, stopped when the tests or the process
+    end. Nobody kills them: that is for `cluster_to_shake`."""
+    cluster = _cluster(1, steady=True)
     atexit.register(cluster.stop)
-    cluster.start()
+    if FOR_WORKERS in os.environ:
+        cluster.wait_until_answering()
+    else:
+        cluster.start()
     return cluster
+
+
+def launch_for_workers() -> None:
+    """What runs tests in parallel starts the cluster of all its workers, and stops it when the last of them is done.
+    Nobody waits for it yet: the nodes start while the workers look for their tests."""
+    try:
+        cluster = CassandraCluster(NODES, short_lived=True, steady=True)
+    except ComponentMissing:
+        return  # the tests say so, each for itself
+    cluster.launch()
+    os.environ[FOR_WORKERS] = "launched"
+    atexit.register(cluster.stop)
 
 
 def cluster_to_shake() -> CassandraCluster:

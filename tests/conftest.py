@@ -39,6 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cassandra)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Before the workers of a parallel run are started."""
+    if config.option.markexpr == "cassandra":
+        from cluster.testing import launch_for_workers
+
+        launch_for_workers()
+
+
 @pytest.fixture
 def on_disk() -> Iterator[Path]:
     """A directory for what is killed while it writes; that of `tmp_path` may lie in memory."""
