@@ -62,6 +62,11 @@ BODIES = Table(
 )
 """What producers wrote, once. Partition: a bucket. Row: a message id. `keyed`: when the message's key lapses."""
 
+BODY_DATES = ("enqueued_at", "visible_from", "keyed")
+"""What is read of bodies when the bodies themselves are not wanted. Whoever reads a part of them in a queue that lives
+reads at least all of these: of a put that nobody has confirmed yet, Cassandra gives the other replicas the columns that
+somebody reads, and a message that has a date and no delay would come before its time (row 19 of docs/cassandra.md)."""
+
 STATES = Table(
     "states",
     conditional=True,

@@ -161,18 +161,15 @@ async def resume(source: Lane, bucket: int, numbers: Sequence[int], find: FindLa
     # The bodies first: one that is still moving then had not been erased when it was read.
     (bodies,) = await source.store.read([Span(source.bodies(bucket), first, last)])
     (states,) = await source.store.read([Span(source.states(bucket), first, last)])
-    born = {row.key: row.values for row in bodies.rows}
+    born = {row.key: row.values for row in bodies.rows if isinstance(row.values.get("body"), bytes)}
     wanted = set(numbers)
     arrived = 0
     for row in states.rows:
         if row.key in wanted and row.values.get("settled") == MOVING:
             number = int(row.key)
+            # What is not there, or in part, was put by somebody who has not been told so yet, and may be: it stays.
             if number in born:
                 arrived += await _resume_one(source, bucket, number, row.values, born[number], find, attempt, now)
-            else:
-                # A body that was there is gone: the store is damaged, and there is nothing to move.
-                to = str(row.values.get("moving_to"))
-                await _settle(source, bucket, number, to, Target.from_text(to), now)
     return arrived
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from angelhair.engine import places
 from angelhair.engine.catalog import Reading
+from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.store import Span
 from angelhair.spark.planning import LaneShape, QueueShape
 
@@ -38,7 +39,7 @@ async def _oldest(store: Reading, shape: QueueShape, lane: LaneShape, first: int
     size = shape.bucket_size
     buckets = range(first // size, min(first // size + LOOK_AHEAD_BUCKETS, -(-lane.next_id // size)))
     spans = [
-        Span(places.bodies(shape.incarnation, lane.number, bucket), first, None, 1, ("enqueued_at",))
+        Span(places.bodies(shape.incarnation, lane.number, bucket), first, None, 1, BODY_DATES)
         for bucket in buckets
     ]
     for found in await store.read(spans) if spans else ():

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.engine import places
 from angelhair.engine.catalog import Reading
+from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.store import Span
 from angelhair.errors import InvalidRequest
 from angelhair.spark.planning import LaneShape, QueueShape
@@ -96,7 +97,7 @@ async def first_bucket(
 
 async def _put_at(store: Reading, shape: QueueShape, lane: LaneShape, bucket: int) -> int | None:
     """When the oldest of a bucket was put: its first id may have been written last."""
-    (found,) = await store.read([Span(places.bodies(shape.incarnation, lane.number, bucket), columns=("enqueued_at",))])
+    (found,) = await store.read([Span(places.bodies(shape.incarnation, lane.number, bucket), columns=BODY_DATES)])
     times = [value for row in found.rows if isinstance(value := row.values.get("enqueued_at"), int)]
     return min(times, default=None)
 

@@ -14,10 +14,8 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.lane import Candidate, Lane
 from angelhair.engine.marks import Marks
+from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.store import Slice, Span, Values
-
-LIGHT = ("enqueued_at", "visible_from", "keyed")
-"""What is read of bodies when the bodies themselves are not wanted."""
 
 MOVING, ERASED, VOID = "moving", "erased", "void"
 """What a message can be settled as beside `acked` and where it was moved. `void`: it goes by another id now."""
@@ -70,7 +68,7 @@ class Findings:
 
 
 async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
-    content = Span(lane.bodies(bucket), columns=LIGHT)
+    content = Span(lane.bodies(bucket), columns=BODY_DATES)
     states, bodies = await lane.store.read([Span(lane.states(bucket), columns=_STATE_COLUMNS), content])
     known = {row.key for row in states.rows if row.values.get("settled") != VOID}
     if not known <= {row.key for row in bodies.rows}:

@@ -9,6 +9,7 @@ from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets
+from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.store import Span
 from angelhair.model import MessageId, Peeked
 
@@ -79,13 +80,15 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
                 continue
             body = changed.get(candidate.number)
             body = values.get("body") if body is None else body
+            if not isinstance(body, bytes):
+                continue  # a part of a put that nobody has confirmed yet
             attributes, text = values.get("attributes"), values.get("origin")
             origin, at_first = split_origin(text if isinstance(text, str) else None)
             shown, enqueued_at = at_first or (MessageId(lane.number, candidate.number), candidate.enqueued_at)
             peeked.append(
                 Peeked(
                     shown,
-                    body if isinstance(body, bytes) else b"",
+                    body,
                     attributes if isinstance(attributes, str) else None,
                     candidate.delivery or 0,
                     enqueued_at,
@@ -99,6 +102,6 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
 async def origins(lane: Lane, bucket: int, candidates: list[Candidate]) -> dict[int, str]:
     """Where messages were moved here from, for those that were."""
     first, last = candidates[0].number, candidates[-1].number
-    (bodies,) = await lane.store.read([Span(lane.bodies(bucket), first, last, None, ("origin",))])
+    (bodies,) = await lane.store.read([Span(lane.bodies(bucket), first, last, None, (*BODY_DATES, "origin"))])
     texts = {int(row.key): text for row in bodies.rows if isinstance(text := row.values.get("origin"), str)}
     return {number: origin for number, text in texts.items() if (origin := split_origin(text)[0]) is not None}

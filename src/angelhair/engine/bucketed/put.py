@@ -24,6 +24,7 @@ from angelhair.engine.bucketed.dropped import drop_again
 from angelhair.engine.bucketed.erase import overwrite_erased
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.marks import LaneSealed, QueueGone, pointer_marks
+from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.settling import change_one, read_surely, write_through
 from angelhair.engine.store import (
     Applied,
@@ -331,7 +332,7 @@ async def written_among(lane: Lane, numbers: Iterable[int]) -> set[int]:
     """Those of the ids at which somebody has written a message."""
     by_bucket = lane.by_bucket(numbers)
     spans = [
-        Span(lane.bodies(bucket), min(inside), max(inside), None, ("enqueued_at",))
+        Span(lane.bodies(bucket), min(inside), max(inside), None, BODY_DATES)
         for bucket, inside in by_bucket.items()
     ]
     found = await read_surely(lane.store, spans)

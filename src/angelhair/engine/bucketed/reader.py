@@ -126,13 +126,15 @@ def _take_in(
     over = over_before(lane, now, expiring)
     for number, values in part.rows:
         assert isinstance(number, int)
+        enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
+        if not (isinstance(enqueued_at, int) and isinstance(body, bytes)):
+            # A part of a put that nobody has confirmed yet: a gap as if nothing were there.
+            continue
         if number > expected:
             opened.gaps.append((expected, number - 1))
         expected = number + 1
         if values.get("keyed") is None:
             opened.plain.add(number)
-        enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
-        assert isinstance(enqueued_at, int) and isinstance(body, bytes), f"{number} has only {sorted(values)}"
         if number < marks.purged or (over is not None and enqueued_at <= over and (kept_since(values) or 0) <= over):
             continue
         if len(body) != view.typical_body_bytes:

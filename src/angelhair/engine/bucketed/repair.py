@@ -25,9 +25,10 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.admit import Arrival, admit
 from angelhair.engine.bucketed.erase import overwrite
-from angelhair.engine.bucketed.examine import LIGHT, MOVING, Findings, examine, is_over
+from angelhair.engine.bucketed.examine import MOVING, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.marks import Marks, raise_mark
+from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.settling import change_one, change_settled
 from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
 from angelhair.errors import StoreError
@@ -89,13 +90,13 @@ async def close_expired(lane: Lane, marks: Marks, now: Moment, trusted: bool) ->
     # An empty bucket may be being written; it is as old as the first message after it.
     last = min(lane.bucket_of(marks.next_id - 1), marks.reader + limits.OPEN_BUCKETS)
     buckets = range(marks.reader, last + 1)
-    heads = await lane.store.read([Span(lane.bodies(bucket), limit=1, columns=LIGHT) for bucket in buckets])
+    heads = await lane.store.read([Span(lane.bodies(bucket), limit=1, columns=BODY_DATES) for bucket in buckets])
     first = next((bucket for bucket, head in zip(buckets, heads, strict=True) if head.rows), None)
     if first is None:
         return False
     rows = heads[first - marks.reader].rows
     if first == marks.reader and is_over(lane, marks, int(rows[0].key), rows[0].values, now, trusted):
-        (whole,) = await lane.store.read([Span(lane.bodies(first), columns=LIGHT)])
+        (whole,) = await lane.store.read([Span(lane.bodies(first), columns=BODY_DATES)])
         rows = whole.rows
     if not all(is_over(lane, marks, int(row.key), row.values, now, trusted) for row in rows):
         return False
@@ -108,7 +109,7 @@ async def _full_up_to(lane: Lane, first: int, last: int) -> int:
     if not unknown:
         return last
     size = lane.settings.bucket_size
-    found = await lane.store.read([Span(lane.bodies(bucket), columns=("enqueued_at", "keyed")) for bucket in unknown])
+    found = await lane.store.read([Span(lane.bodies(bucket), columns=BODY_DATES) for bucket in unknown])
     for bucket, bodies in zip(unknown, found, strict=True):
         if len(bodies.rows) < size:
             return bucket
