@@ -67,6 +67,11 @@ class NodePlan:
         return self.directory / "system.log"
 
     @property
+    def pid_file(self) -> Path:
+        """For who did not start it."""
+        return self.directory / "pid"
+
+    @property
     def output_file(self) -> Path:
         return self.directory / "output.log"
 

@@ -80,6 +80,7 @@ class Node:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
             )
+        self.plan.pid_file.write_text(str(self._process.pid))
         self._watchdog = subprocess.Popen(
             [sys.executable, "-I", "-S", str(WATCHDOG), str(self._process.pid)],
             stdin=subprocess.PIPE,

@@ -99,7 +99,7 @@ class CassandraCluster:
             node.start()
 
     def wait_until_answering(self, timeout_seconds: float = START_TIMEOUT_SECONDS) -> None:
-        """Until every node answers and sees every other, whoever has started them."""
+        """Until every node answers and sees every other. Another process has started them, in the same directory."""
         deadline = time.monotonic() + timeout_seconds
         for node in self._nodes:
             while not (node.answers() and self._is_ready(node, together=True)):

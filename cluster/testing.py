@@ -20,9 +20,9 @@ from cluster.nodes import CassandraCluster
 
 NODES = 3
 
-FOR_WORKERS = "ANGELHAIR_TEST_CLUSTER"
-"""Set for the workers of a parallel run: their cluster has been started for all of them. With a cluster
-for each, as many nodes again would share the same cores."""
+FOR_WORKERS = "CLUSTER_OF_ALL_TEST_WORKERS"
+"""Set for the workers of a parallel run, to the directory of the cluster that has been started for all of them. With a
+cluster for each, as many nodes again would share the same cores."""
 
 SHAKEN_ADDRESS = 201
 """Where clusters begin that tests kill and freeze."""
@@ -37,11 +37,12 @@ def _worker() -> int:
 def shared_cluster() -> CassandraCluster:
     """Three nodes, started when first asked for if they were not for all workers, stopped when the tests or the process
     end. Nobody kills them: that is for `cluster_to_shake`."""
-    cluster = _cluster(1, steady=True)
-    atexit.register(cluster.stop)
-    if FOR_WORKERS in os.environ:
+    if directory := os.environ.get(FOR_WORKERS):
+        cluster = _cluster(1, steady=True, directory=Path(directory))
         cluster.wait_until_answering()
     else:
+        cluster = _cluster(1, steady=True)
+        atexit.register(cluster.stop)
         cluster.start()
     return cluster
 
@@ -54,7 +55,7 @@ def launch_for_workers() -> None:
     except ComponentMissing:
         return  # the tests say so, each for itself
     cluster.launch()
-    os.environ[FOR_WORKERS] = "launched"
+    os.environ[FOR_WORKERS] = str(cluster.directory)
     atexit.register(cluster.stop)
 
 
@@ -64,14 +65,18 @@ def cluster_to_shake() -> CassandraCluster:
     return _cluster(SHAKEN_ADDRESS + NODES * _worker(), steady=False, where=DISK)
 
 
-def _cluster(first_address: int, steady: bool, where: Path | None = None) -> CassandraCluster:
+def _cluster(
+    first_address: int, steady: bool, where: Path | None = None, directory: Path | None = None
+) -> CassandraCluster:
     """What is missing on the machine fails the tests in continuous integration and skips them elsewhere."""
     import pytest
 
     # A node that is killed on purpose is no news; the driver tells it at length, from threads of its own.
     logging.getLogger("cassandra").setLevel(logging.CRITICAL)
     try:
-        return CassandraCluster(NODES, first_address=first_address, short_lived=True, steady=steady, where=where)
+        return CassandraCluster(
+            NODES, first_address=first_address, directory=directory, short_lived=True, steady=steady, where=where
+        )
     except ComponentMissing as missing:
         if os.environ.get("CI") == "true":
             raise

@@ -76,7 +76,8 @@ def test_the_nodes_share_their_classes(cassandra_cluster: CassandraCluster) -> N
     archive = class_archive(java_command(), fetch_jars())
     assert archive is not None
     for number in range(1, cassandra_cluster.size + 1):
-        assert str(archive) in Path(f"/proc/{cassandra_cluster.node(number).pid}/maps").read_text()
+        pid = cassandra_cluster.node(number).plan.pid_file.read_text()
+        assert str(archive) in Path(f"/proc/{pid}/maps").read_text()
 
 
 def test_without_shared_classes_a_node_starts_all_the_same(tmp_path: Path) -> None:
