@@ -4,17 +4,12 @@ of their own, and in one file: workers take whole files, and a cluster takes a w
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from cassandra import ConsistencyLevel
-from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, ResponseFuture
-from cassandra.policies import FallthroughRetryPolicy, WhiteListRoundRobinPolicy
+from cassandra.cluster import ResponseFuture
 
-from angelhair.engine.schema import BODY_DATES, SEQUENCES
+from angelhair.engine.schema import SEQUENCES
 from angelhair.engine.store import APPLIED, Change, Key, Partition, Refused, RowChange, Span, Store, Values
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
 from cluster import CassandraCluster
@@ -26,9 +21,6 @@ from tests.killed.ledger import Ledger
 
 PATIENCE_SECONDS = 30
 """How long something that must happen may take on a loaded machine."""
-
-FORGOTTEN_SECONDS = 5
-"""After so long a node that was frozen throws the writes away that wait in it (2 s); the others keep them as hints."""
 
 TRIES = 4
 """How often a freeze is tried that has to be shorter than a node's own patience."""
@@ -250,52 +242,3 @@ def test_the_whole_cluster_killed_under_load(shaken_cluster: CassandraCluster) -
         assert killed.kills == 1
 
     asyncio.run(test())
-
-
-@contextmanager
-def through(cluster: CassandraCluster, number: int, level: int) -> Iterator[Any]:
-    """Asks one node, which asks as many as the level says."""
-    address = cluster.node(number).address
-    profile = ExecutionProfile(
-        load_balancing_policy=WhiteListRoundRobinPolicy([address]), retry_policy=FallthroughRetryPolicy(),
-        consistency_level=level, request_timeout=PATIENCE_SECONDS,
-    )
-    driver = Cluster([address], execution_profiles={EXEC_PROFILE_DEFAULT: profile}, connect_timeout=PATIENCE_SECONDS)
-    try:
-        yield driver.connect().execute
-    finally:
-        driver.shutdown()
-
-
-def test_row_19_of_a_row_that_a_minority_has_others_get_the_columns_that_somebody_read(
-    world: World, shaken_cluster: CassandraCluster, place: str
-) -> None:
-    bodies = f'"{world.keyspace}"."bodies"'
-
-    def seen(ask: Any, columns: str, key: int) -> list[Any]:
-        return list(ask(f"SELECT {columns} FROM {bodies} WHERE \"partition\" = '{place}' AND \"key\" = {key}"))
-
-    with (
-        through(shaken_cluster, 1, ConsistencyLevel.ONE) as lone,
-        through(shaken_cluster, 1, ConsistencyLevel.QUORUM) as first,
-        through(shaken_cluster, 2, ConsistencyLevel.QUORUM) as second,
-    ):
-        for key in range(TRIES):
-            for number in (2, 3):
-                shaken_cluster.pause(number)
-            lone(
-                f'INSERT INTO {bodies} ("partition", "key", body, enqueued_at) '
-                f"VALUES ('{place}', {key}, 0x626f6479, 7)"
-            )
-            time.sleep(FORGOTTEN_SECONDS)
-            shaken_cluster.resume(2)
-            dates = seen(first, ", ".join(BODY_DATES), key)
-            shaken_cluster.pause(1)
-            shaken_cluster.resume(3)
-            whole = seen(second, "enqueued_at, body", key)
-            shaken_cluster.resume(1)
-            assert [row.enqueued_at for row in dates] == [7]
-            # Naive: a row is there or it is not. A hint may have brought it to the second node in time.
-            if [(row.enqueued_at, row.body) for row in whole] == [(7, None)]:
-                return
-    raise AssertionError("the whole row was there each time: the test showed nothing")
