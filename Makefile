@@ -11,7 +11,7 @@ PYTHON ?= python3
 SEEDS  ?= 2000
 NODES  ?= 1
 WORKERS ?= 2
-# Tests of doors and on Cassandra wait a good part of their time: with two of them at once the cores have too little to do.
+# Tests of doors wait a good part of their time: with two of them at once the cores have too little to do.
 WAITING_WORKERS ?= 3
 ARGS   ?=
 
@@ -141,7 +141,7 @@ test-spark: setup need-java ## a queue as a table and a stream, on SQLite; the s
 # All workers share a cluster, and take whole files, in the order of their names: the one that kills nodes and waits for
 # them comes early, with a further cluster.
 test-cluster: setup need-java need-maven ## the same contract, scenarios and promises on a real 3-node Cassandra, and its faults
-	$(STAGE) "tests on Cassandra" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WAITING_WORKERS) \
+	$(STAGE) "tests on Cassandra" $(IN_MEMORY) $(PYTEST) $(SLOWEST) -n $(WORKERS) \
 	  --dist loadfile --no-loadscope-reorder -m cassandra tests
 
 coverage: setup ## what the engine's tests have just measured; branch coverage of the engine must hold
