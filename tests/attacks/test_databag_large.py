@@ -10,6 +10,9 @@ CALLS = 6
 """As `docs/decisions/0026` says: one after another, whatever was there before; where that was large, when its epochs
 are finished."""
 
+TENDS = 32
+"""A server finishes `BAG_FINISH_EPOCHS` of a block each time, and how many a block has here is chance: ten or so."""
+
 
 @played
 async def test_d5_a_poll_takes_few_calls_though_large_messages_have_passed() -> None:
@@ -26,7 +29,7 @@ async def test_d5_a_poll_takes_few_calls_though_large_messages_have_passed() -> 
         await delete(engine, *messages)
         clock.ms += 2 * SECOND_MS
         await engine.step("shop", "bag")
-    for _ in range(4):
+    for _ in range(TENDS):
         clock.ms += limits.BAG_TEND_MS
         await engine.step("shop", "bag")
     assert await receive(engine, 10) == [], "it learns how large they were"
