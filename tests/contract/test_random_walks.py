@@ -95,7 +95,8 @@ class Walk:
 
     def span(self, partition: Partition) -> Span:
         first, last = self.dice.choice((None, *KEYS)), self.dice.choice((None, *KEYS))
-        columns = self.dice.choice((None, None, ("body",)))
+        some = ("body",) if partition.table.conditional else ("enqueued_at",)
+        columns = self.dice.choice((None, None, some))
         return Span(partition, first, last, self.dice.choice((None, 1, 2, 5)), columns)
 
 

@@ -145,6 +145,16 @@ async def test_1_only_the_wanted_columns_come(store: Store) -> None:
     assert all(set(row.values) <= {"claim", "delivery"} for row in found.rows)
 
 
+async def test_1_a_column_of_bytes_in_a_plain_table_comes_with_its_row(store: Store) -> None:
+    """Who reads a part of a row that nobody has confirmed yet may have others see that part alone."""
+    partition = fresh(PLAIN)
+    assert await store.write([Write(partition, [Row(1, {"enqueued_at": 7, "body": b"text"})])]) == [None]
+    with pytest.raises(ValueError, match="'body' is read with its whole row"):
+        await read(store, Span(partition, columns=("body", "enqueued_at")))
+    found = await read(store, Span(partition, columns=tuple(PLAIN.columns)))
+    assert rows_of(found) == [(1, {"enqueued_at": 7, "body": b"text"})]
+
+
 async def test_1_flags_come_along_with_any_rows_or_none(store: Store) -> None:
     partition = fresh(GUARDED)
     await applied(store, Change(partition, set_flags={"final": 1, "admitted": 7}))

@@ -20,7 +20,8 @@ TOO_LARGE = limits.INTEGER_LIMIT
         (Span(PLAIN, "a"), "the keys of table bodies are int, not 'a'"),
         (Span(NAMED, None, 7), "the keys of table wakes are str, not 7"),
         (Span(PLAIN, 0, TOO_LARGE), "does not fit into 64 bits"),
-        (Span(PLAIN, columns=("body", "soul")), "table bodies has no column 'soul'"),
+        (Span(PLAIN, columns=("soul",)), "table bodies has no column 'soul'"),
+        (Span(PLAIN, columns=("keyed", "body")), "of table bodies 'body' is read with its whole row, or not at all"),
     ],
 )
 def test_spans(span: Span, words: str) -> None:
@@ -64,7 +65,8 @@ def test_changes(change: Change, words: str) -> None:
 
 
 def test_what_is_no_mistake() -> None:
-    check_span(Span(PLAIN, -TOO_LARGE, TOO_LARGE - 1, 1, ("body",)))
+    check_span(Span(PLAIN, -TOO_LARGE, TOO_LARGE - 1, 1, ("enqueued_at",)))
+    check_span(Span(GUARDED, columns=("body",)))
     check_span(Span(NAMED, "a", "b"))
     check_write(Write(PLAIN, [Row(1, {"body": b"", "attributes": None})], limits.TTL_MAXIMUM_SECONDS))
     rows = [RowChange(1, {"delivery": None}, {"delivery": 1}), RowChange(2, {}, None)]

@@ -16,9 +16,16 @@ def check_span(span: Span) -> None:
     for end in (span.first, span.last):
         if end is not None:
             _check_key(table, end)
-    for column in span.columns or ():
+    if span.columns is not None:
+        _check_columns(table, span.columns)
+
+
+def _check_columns(table: Table, columns: Sequence[str]) -> None:
+    for column in columns:
         if column not in table.columns:
             raise ValueError(f"table {table.name} has no column {column!r}")
+        if table.columns[column] is bytes and not table.conditional and len(columns) < len(table.columns):
+            raise ValueError(f"of table {table.name} {column!r} is read with its whole row, or not at all")
 
 
 def check_write(write: Write) -> None:

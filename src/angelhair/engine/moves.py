@@ -11,6 +11,7 @@ from angelhair.clock import Moment
 from angelhair.engine import transfer
 from angelhair.engine.bucketed import peek
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
+from angelhair.engine.bucketed.whole import whole_ones
 from angelhair.engine.catalog import Queue
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
@@ -108,6 +109,11 @@ async def _redrive_found(
     now = memory.clock.now()
     for bucket, candidates in by_bucket(found).items():
         with begun(done.begun):
+            # What is there in part, and was put by nobody yet, would be on its way until it is.
+            whole = await whole_ones(lane, [(bucket, candidate) for candidate in candidates])
+            candidates = [candidate._replace(body=None) for _, candidate in whole]
+            if not candidates:
+                continue
             targets = (
                 await _by_origin(lane, bucket, candidates) if destination is None else {(destination, None): candidates}
             )

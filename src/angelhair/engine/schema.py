@@ -4,7 +4,7 @@
 older server goes on reading while a newer one is rolled out.
 """
 
-from angelhair.engine.store import Table
+from angelhair.engine.store import Table, Values
 
 SCHEMA_VERSION = 8
 
@@ -65,7 +65,14 @@ BODIES = Table(
 BODY_DATES = ("enqueued_at", "visible_from", "keyed")
 """What is read of bodies when the bodies themselves are not wanted. Whoever reads a part of them in a queue that lives
 reads at least all of these: of a put that nobody has confirmed yet, Cassandra gives the other replicas the columns that
-somebody reads, and a message that has a date and no delay would come before its time (row 19 of docs/cassandra.md)."""
+somebody reads (row 19 of docs/cassandra.md)."""
+
+
+def is_whole(values: Values) -> bool:
+    """Whether a row of messages that was read in all its columns is all there. Nobody asks for a body without the rest
+    of its row (`mistakes.check_span`), so where the body is, everything else is."""
+    return isinstance(values.get("body"), bytes)
+
 
 STATES = Table(
     "states",

@@ -9,9 +9,9 @@ The two are never mixed in one table: on Cassandra a blind write with a fast clo
 The contract, in the words that `tests/contract` checks:
 
  1. `read` sees every write, change and drop that was confirmed before the read began. It may or may not see those
-    whose outcome is not known yet: one row of them and not the next, or some columns of a row and not the others, and
-    not again what it saw once. A span that is read in several pages is not a snapshot; its flags are at least as old as
-    its rows.
+    whose outcome is not known yet: one row of them and not the next, and not again what it saw once; of a row some
+    columns and not the others, if somebody has read those alone. So a column of bytes in a plain table is read with
+    all of its row. A span that is read in several pages is not a snapshot; its flags are at least as old as its rows.
  2. `write` is blind and idempotent: the same rows again change nothing. For two different values under one key the
     last one by the store's clocks wins, so callers write a key once, or do not care which value stays. The rows of
     one write need not land together.

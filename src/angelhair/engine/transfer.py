@@ -27,8 +27,9 @@ from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.marks import LaneSealed, QueueGone
+from angelhair.engine.schema import is_whole
 from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
+from angelhair.engine.store import Applied, Change, Refused, RowChange, Slice, Span, Value, Values
 from angelhair.errors import InvalidRequest, StoreError
 from angelhair.model import MessageId, NewMessage
 
@@ -161,16 +162,32 @@ async def resume(source: Lane, bucket: int, numbers: Sequence[int], find: FindLa
     # The bodies first: one that is still moving then had not been erased when it was read.
     (bodies,) = await source.store.read([Span(source.bodies(bucket), first, last)])
     (states,) = await source.store.read([Span(source.states(bucket), first, last)])
-    born = {row.key: row.values for row in bodies.rows if isinstance(row.values.get("body"), bytes)}
+    if any(_is_torn(row.values) for row in states.rows):
+        states = await _settled_states(source, bucket, states)
+    born = {row.key: row.values for row in bodies.rows if is_whole(row.values)}
     wanted = set(numbers)
     arrived = 0
     for row in states.rows:
-        if row.key in wanted and row.values.get("settled") == MOVING:
+        if row.key in wanted and row.values.get("settled") == MOVING and not _is_torn(row.values):
             number = int(row.key)
             # What is not there, or in part, was put by somebody who has not been told so yet, and may be: it stays.
             if number in born:
                 arrived += await _resume_one(source, bucket, number, row.values, born[number], find, attempt, now)
     return arrived
+
+
+def _is_torn(state: Values) -> bool:
+    """Whether it was marked by a conditional write that has landed in part so far (row 19 of docs/cassandra.md)."""
+    return state.get("settled") == MOVING and state.get("moving_to") is None
+
+
+async def _settled_states(source: Lane, bucket: int, states: Slice) -> Slice:
+    """Read again after a conditional write of the same partition, which has others land first."""
+    torn = [row.key for row in states.rows if _is_torn(row.values)]
+    tests = [RowChange(key, {"settled": MOVING, "moving_to": None}, {}) for key in torn]
+    await change_one(source.store, Change(source.states(bucket), tests))
+    (found,) = await source.store.read([Span(source.states(bucket), states.rows[0].key, states.rows[-1].key)])
+    return found
 
 
 async def _resume_one(

@@ -161,7 +161,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for lane in shape.lanes:
                 first = start.get(str(lane.number), 0)
                 partition = places.bodies(shape.incarnation, lane.number, first // shape.bucket_size)
-                (found,) = await store.read([Span(partition, first, None, SAMPLE_MESSAGES, ("body",))])
+                (found,) = await store.read([Span(partition, first, None, SAMPLE_MESSAGES)])
                 sizes = [len(body) for row in found.rows if isinstance(body := row.values.get("body"), bytes)]
                 if sizes:
                     return max(1, sum(sizes) // len(sizes))

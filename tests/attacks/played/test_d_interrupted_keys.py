@@ -54,7 +54,7 @@ def names_an_id(change: Change) -> bool:
 
 
 def asks_for_a_body(span: Span) -> bool:
-    return span.columns == ("enqueued_at",)
+    return span.columns is None and span.first is not None and span.first == span.last
 
 
 def purge_by(server: Server) -> Happening:

@@ -125,7 +125,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
             findings.expired += 1
             continue
         delivery, revision = _whole(values, "delivery") or 0, _whole(values, "revision") or 0
-        remaining = _remaining(
+        remaining = remaining_ms(
             lane, number, revision, _whole(values, "visible_at") or 0, _whole(values, "duration") or 0, now
         )
         if remaining > 0:
@@ -151,7 +151,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
             findings.expired += 1
         elif final:
             findings.unadmitted.append((number, enqueued_at, delay))
-        elif visible_from is not None and (remaining := _remaining(lane, number, -1, visible_from, delay, now)) > 0:
+        elif visible_from is not None and (remaining := remaining_ms(lane, number, -1, visible_from, delay, now)) > 0:
             findings.waiting.append(Wait(number, remaining, True))
             findings.unadmitted.append((number, enqueued_at, delay))
         else:
@@ -160,7 +160,7 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
     return findings
 
 
-def _remaining(lane: Lane, number: int, revision: int, visible_at: int, duration: int, now: Moment) -> int:
+def remaining_ms(lane: Lane, number: int, revision: int, visible_at: int, duration: int, now: Moment) -> int:
     """How long the message is still invisible: by the wall clock or by watching, whichever ends first."""
     by_wall = visible_at - now.wall_ms
     if by_wall <= 0:

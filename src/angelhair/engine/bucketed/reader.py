@@ -120,13 +120,14 @@ def _take_in(
 ) -> int:
     """Notes what a span brought; returns how many candidates came of it."""
     assert isinstance(span.first, int) and isinstance(span.last, int)
-    expected = span.first
+    expected = reached = span.first
     view = lane.view
     before = len(view.fresh)
     over = over_before(lane, now, expiring)
     for number, values in part.rows:
         assert isinstance(number, int)
         enqueued_at, visible_from, body = values.get("enqueued_at"), values.get("visible_from"), values.get("body")
+        reached = number + 1
         if not (isinstance(enqueued_at, int) and isinstance(body, bytes)):
             # A part of a put that nobody has confirmed yet: a gap as if nothing were there.
             continue
@@ -146,13 +147,13 @@ def _take_in(
         else:
             view.fresh.append((bucket, _candidate(opened, number, values, enqueued_at, body)))
     # Without a limit in the way the rest of the span was looked for and is not there.
-    end = expected if part.more else span.last + 1
+    end = reached if part.more else span.last + 1
+    if end > expected:
+        opened.gaps.append((expected, end - 1))
     if span.first >= opened.position:
         opened.position = end
-        if end > expected:
-            opened.gaps.append((expected, end - 1))
-    elif expected <= span.last:
-        opened.gaps.append((expected, span.last))
+    elif end <= span.last:
+        opened.gaps.append((end, span.last))
     return len(view.fresh) - before
 
 

@@ -20,6 +20,7 @@ from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets, still_there
 from angelhair.engine.bucketed.reader import close_passed, read_new
+from angelhair.engine.bucketed.whole import whole_ones
 from angelhair.engine.identities import Identities
 from angelhair.engine.making import maker
 from angelhair.engine.marks import Marks
@@ -76,6 +77,11 @@ async def _find(
             for bucket in due:
                 view.schedule(bucket, now.monotonic_ms)
     found = _take(view.again, needed, given)
+    try:
+        found = await whole_ones(lane, found)
+    except BaseException:
+        view.again.extendleft(reversed(found))
+        raise
     if len(found) < needed:
         if len(view.fresh) < needed - len(found):
             try:

@@ -29,6 +29,7 @@ from angelhair.engine.databag.epochs import Epochs, Place, place_of
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.put import PutOutcome, Sent, confirmed, spread, take_serials, values_of
 from angelhair.engine.keys import COMMITTED, PENDING, key_partition
+from angelhair.engine.schema import is_whole
 from angelhair.engine.settling import change_settled, read_surely, write_through
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Span, Value, Values, Write
 from angelhair.errors import OutcomeUnknown, StoreError
@@ -276,7 +277,8 @@ async def _bodies(bag: Bag, tries: Sequence[_Try]) -> set[int]:
     """Ids at which there is a body. Where that cannot be read the answer is that nobody knows."""
     if not tries:
         return set()
-    spans = [Span(bag.messages(*one.place), one.number, one.number, 1, ("enqueued_at",)) for one in tries]
+    # Whole: of a part nobody knows whether the rest will ever be there.
+    spans = [Span(bag.messages(*one.place), one.number, one.number, 1) for one in tries]
     try:
         found = await read_surely(bag.store, spans)
     except StoreError as error:
@@ -285,7 +287,7 @@ async def _bodies(bag: Bag, tries: Sequence[_Try]) -> set[int]:
     return {
         one.number
         for one, slice_ in zip(tries, found, strict=True)
-        if slice_.rows and slice_.rows[0].values.get("enqueued_at") is not None
+        if slice_.rows and is_whole(slice_.rows[0].values)
     }
 
 

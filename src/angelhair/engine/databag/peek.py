@@ -7,6 +7,7 @@ from angelhair.engine.counts import Stats
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import ids, lock
 from angelhair.engine.databag.lane import LANE, Bag
+from angelhair.engine.schema import is_whole
 from angelhair.engine.store import Row, Span
 from angelhair.model import MessageId, Peeked
 
@@ -23,7 +24,7 @@ async def peek(bag: Bag, most: int) -> list[Peeked]:
             while len(found) < most:
                 span = Span(bag.messages(block, epoch), first, None, max(limits.BAG_LOOK_ROWS, most - len(found)))
                 (slice_,) = await bag.store.read([span])
-                found += [_peeked(row) for row in slice_.rows if _is_there(bag, row)]
+                found += [_peeked(row) for row in slice_.rows if _is_there(bag, row) and is_whole(row.values)]
                 if not slice_.more:
                     break
                 first = int(slice_.rows[-1].key) + 1

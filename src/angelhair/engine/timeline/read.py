@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from angelhair import limits
+from angelhair.engine.schema import is_whole
 from angelhair.engine.store import Row, Slice, Span
 from angelhair.engine.timeline import index, lock
 from angelhair.engine.timeline.lane import Line
@@ -74,7 +75,11 @@ async def read_stretches(
     answers = []
     place = 0
     for stretch, found in plans:
-        answers.append(_joined(line, stretch, found, slices[place : place + len(found.parts)]))
+        joined = _joined(line, stretch, found, slices[place : place + len(found.parts)])
+        if columns is None:
+            # A part of a put that nobody has confirmed yet is not there: its producer looks at the mark, as any other.
+            joined = joined._replace(rows=[row for row in joined.rows if is_whole(row.values)])
+        answers.append(joined)
         place += len(found.parts)
     return answers, slices[place:]
 

@@ -19,6 +19,7 @@ from angelhair.engine import places
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import ids
 from angelhair.engine.marks import QueueGone
+from angelhair.engine.schema import BAG_MESSAGES
 from angelhair.spark.place import Place
 
 RAW = pa.schema(
@@ -164,10 +165,11 @@ def _from_file(
 def _from_cassandra(
     place: Place, incarnation: str, pieces: Sequence[Piece], names: Sequence[str], with_locks: bool, lost: Lost
 ) -> Iterator[Found]:
-    from angelhair.spark.reading.cassandra import BUCKETS_AHEAD, ask, session_of
+    from angelhair.spark.reading.cassandra import BUCKETS_AHEAD, and_the_rest, ask, session_of
 
     session, schema = session_of(place), _schema(names)
-    columns = ", ".join("key" if name == "number" else f'"{name}"' for name in names)
+    asked_for = and_the_rest(BAG_MESSAGES, names)
+    columns = ", ".join("key" if name == "number" else f'"{name}"' for name in asked_for)
     select_rows = f"SELECT {columns} FROM bag_messages WHERE partition = ? AND key >= ? AND key <= ?"
     select_epochs = f"SELECT {_quoted(EPOCHS)} FROM bag_epochs WHERE partition = ? AND key = ?"
     select_locks = f"SELECT key, {_quoted(LockRow._fields[1:])} FROM bag_locks WHERE partition = ?"
@@ -192,7 +194,7 @@ def _from_cassandra(
             # Only now that the rows are here, and answered while they are turned into Arrow.
             epochs = ask(session, select_epochs, (places.bag_epochs(incarnation).key, piece.block))
             values = zip(*rows, strict=True) if rows else [()] * len(names)
-            arrays = [pa.array(some, field.type) for some, field in zip(values, schema, strict=True)]
+            arrays = [pa.array(some, field.type) for some, field in zip(values, schema, strict=False)]
             try:
                 finished_at_ms = _finished_at_ms(epochs.result().one(), piece)
             except _Gone:

@@ -18,6 +18,8 @@ from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import PreparedStatement
 
 from angelhair.engine import places
+from angelhair.engine.schema import BODIES
+from angelhair.engine.store import Table
 from angelhair.spark.columns import RAW, STATE_COLUMNS
 from angelhair.spark.place import Place
 from angelhair.spark.planning import Run
@@ -51,7 +53,7 @@ def read(
     def ask_for(bucket: int) -> _Asked:
         first, end = max(run.first, bucket * bucket_size), min(run.end, (bucket + 1) * bucket_size)
         key = places.bodies(incarnation, run.lane, bucket).key
-        bodies = ask(session, _select("bodies", body_names), (key, first, end))
+        bodies = ask(session, _select("bodies", and_the_rest(BODIES, body_names)), (key, first, end))
         states = ask(session, _select("states", state_names), (key, first, end)) if state_names else None
         return _Asked(bucket, bodies, states)
 
@@ -80,6 +82,13 @@ def ask(session: Session, statement: str, parameters: tuple[Any, ...]) -> Respon
     return session.execute_async(bound, execution_profile=READ)
 
 
+def and_the_rest(table: Table, names: Sequence[str]) -> tuple[str, ...]:
+    """What is asked for to read these columns of rows that may not be confirmed yet. Cassandra gives the other replicas
+    what somebody reads of such a row, and the engine takes one that has its body for whole."""
+    reads_bodies = any(table.columns.get(name) is bytes for name in names)
+    return (*names, *(name for name in table.columns if reads_bodies and name not in names))
+
+
 def _select(table: str, names: Sequence[str]) -> str:
     columns = ["key", *('"body"' if name == "changed_body" else f'"{name}"' for name in names if name != "number")]
     return f"SELECT {', '.join(columns)} FROM {table} WHERE partition = ? AND key >= ? AND key < ?"
@@ -90,7 +99,8 @@ def _arrow(found: Sequence[tuple[Any, ...]], names: Sequence[str]) -> pa.RecordB
     rows = [] if len(found) == 1 and found[0][0] is None else found
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     schema = pa.schema([RAW.field(name) for name in names])
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    # More may have been read than is wanted: that comes last.
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=False)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

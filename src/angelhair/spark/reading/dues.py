@@ -11,6 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from angelhair.engine import places
+from angelhair.engine.schema import DUES
 from angelhair.spark.place import Place
 
 RAW = pa.schema(
@@ -70,19 +71,20 @@ def _from_file(path: str, partitions: list[str], names: Sequence[str], now_ms: i
 
 
 def _from_cassandra(place: Place, partitions: list[str], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    from angelhair.spark.reading.cassandra import BUCKETS_AHEAD, ask, session_of
+    from angelhair.spark.reading.cassandra import BUCKETS_AHEAD, and_the_rest, ask, session_of
 
     session, schema = session_of(place), _schema(names)
-    statement = f"SELECT {', '.join(_quoted(name) for name in (*names, 'void'))} FROM dues WHERE partition = ?"
+    asked_for = and_the_rest(DUES, ("void", *names))
+    statement = f"SELECT {', '.join(map(_quoted, asked_for))} FROM dues WHERE partition = ?"
     left = iter(partitions)
     asked = deque(ask(session, statement, (partition,)) for partition in islice(left, BUCKETS_AHEAD))
     while asked:
         found: list[tuple[Any, ...]] = asked.popleft().result().all()
         asked.extend(ask(session, statement, (partition,)) for partition in islice(left, 1))
-        rows = [row[:-1] for row in found if row[-1] is None]
+        rows = [row[1:] for row in found if row[0] is None]
         if rows:
             columns = zip(*rows, strict=True)
-            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=False)]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

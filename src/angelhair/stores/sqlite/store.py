@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 import apsw
 
 from angelhair.clock import Clock, SystemClock
+from angelhair.engine.mistakes import check_span
 from angelhair.engine.schema import SCHEMA_VERSION, TABLES
 from angelhair.engine.store import (
     APPLIED,
@@ -110,6 +111,7 @@ class SqliteStore:
         slices = []
         since_turn = 0
         for span in spans:
+            check_span(span)
             flags, rows = await self._patiently(self._first_page, span)
             since_turn += len(rows)
             page_rows = len(rows)
