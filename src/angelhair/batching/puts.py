@@ -1,4 +1,5 @@
-"""Puts in groups, in two stages that overlap: while one group's rows are being written the next reserves its ids.
+"""Puts in groups, in two stages that overlap: while one group's rows are being written the next reserves its ids. If
+that is smaller it waits for more: by itself it would cost each of its messages more.
 
 On a store that makes a put in one step there is one stage: a group is what came while the last one was under way.
 """
@@ -35,6 +36,7 @@ class Puts:
         self._waiting: deque[Waiting] = deque()
         self._reserving = False
         self._writing = 0
+        self._writing_requests = 0
         self._polite = 0
         """So many groups still wait for the one before to be written, because other servers reserve here too."""
         self._lost = 0
@@ -46,6 +48,8 @@ class Puts:
         if not self._reserving:
             self._reserving = True
             self._runtime.spawn(self._reserve() if self._engine.joined is None else self._put())
+        else:
+            self._tell_room()
         return promise
 
     async def _put(self) -> None:
@@ -62,7 +66,7 @@ class Puts:
 
     async def _reserve(self) -> None:
         while self._waiting:
-            if self._writing >= (1 if self._polite else limits.PUT_GROUPS_WRITING):
+            if not self._has_room():
                 self._room = self._runtime.promise()
                 await self._room
                 continue
@@ -82,6 +86,7 @@ class Puts:
                 continue
             self._mind_others(reservation)
             self._writing += 1
+            self._writing_requests += len(group)
             self._runtime.spawn(self._write(reservation, group))
         self._reserving = False
         if not self._writing:
@@ -94,14 +99,26 @@ class Puts:
         self._polite = limits.POLITE_GROUPS if lost != self._lost else max(0, self._polite - 1)
         self._lost = lost
 
+    def _has_room(self) -> bool:
+        """Whether the next group may go beside those that are being written."""
+        if not self._writing:
+            return True
+        if self._polite or self._writing >= limits.PUT_GROUPS_WRITING:
+            return False
+        return len(self._waiting) >= self._writing_requests
+
+    def _tell_room(self) -> None:
+        if self._room is not None and not self._room.done() and self._has_room():
+            self._room.set_result(None)
+
     async def _write(self, reservation: Reservation, group: list[Waiting]) -> None:
         try:
             await _answer(group, await self._engine.put_reserved(reservation, _messages(group)))
         except Exception as error:  # noqa: BLE001 - whatever it is, the requests wait for it
             await _answer(group, error)
         self._writing -= 1
-        if self._room is not None and not self._room.done():
-            self._room.set_result(None)
+        self._writing_requests -= len(group)
+        self._tell_room()
         if not self._writing and not self._reserving:
             self._forget()
 
