@@ -89,7 +89,7 @@ DELIVERIES = (
         "invisible messages served",
         "A message is delivered again although its time-out has not passed.",
         "A2",
-        (Patch("bucketed.examine._remaining", "by_wall = visible_at - now.wall_ms", "by_wall = 0"),),
+        (Patch("bucketed.examine.remaining_ms", "by_wall = visible_at - now.wall_ms", "by_wall = 0"),),
         ("visibility",),
     ),
     Mutant(
@@ -98,7 +98,7 @@ DELIVERIES = (
         "R5",
         (
             Patch(
-                "bucketed.examine._remaining",
+                "bucketed.examine.remaining_ms",
                 "return min(by_wall, max(0, duration - lane.view.watch(number, revision, now)))",
                 "return by_wall",
             ),
