@@ -64,10 +64,16 @@ class Group(Generic[Q, A]):
             self._forget()
 
 
-def take(waiting: deque[tuple[Q, Promise[A]]], weigh: Callable[[Q], int], most: int) -> list[tuple[Q, Promise[A]]]:
-    """As many requests, in order, as weigh no more than `most` together; at least one. Abandoned ones are left out."""
-    group: list[tuple[Q, Promise[A]]] = []
-    weight = 0
+def take(
+    waiting: deque[tuple[Q, Promise[A]]],
+    weigh: Callable[[Q], int],
+    most: int,
+    group: list[tuple[Q, Promise[A]]] | None = None,
+) -> list[tuple[Q, Promise[A]]]:
+    """As many requests, in order, as weigh no more than `most` together; at least one. Abandoned ones are left out.
+    They join `group`, which may have some already."""
+    group = [] if group is None else group
+    weight = sum([weigh(request) for request, _ in group])
     while waiting:
         request, promise = waiting[0]
         if promise.done():

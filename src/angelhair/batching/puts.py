@@ -1,5 +1,6 @@
 """Puts in groups, in two stages that overlap: while one group's rows are being written the next reserves its ids. If
-that is smaller it waits for more: by itself it would cost each of its messages more.
+that is smaller it waits for more: by itself it would cost each of its messages more. A reservation that another server
+was faster at is made again for all that have come meanwhile.
 
 On a store that makes a put in one step there is one stage: a group is what came while the last one was under way.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from angelhair import limits
 from angelhair.batching.group import answer_to, take
@@ -73,8 +75,8 @@ class Puts:
             group = take(self._waiting, _weigh, limits.BATCH_MESSAGES)
             if not group:
                 break
-            count = sum(len(request) for request, _ in group)
             try:
+                count = partial(self._join, group)
                 reservation = await self._engine.reserve_or_none(self._account, self._name, count, self._rank)
                 if reservation is None:
                     # A kind that puts whole groups: the next is what comes while this one is under way.
@@ -91,6 +93,10 @@ class Puts:
         self._reserving = False
         if not self._writing:
             self._forget()
+
+    def _join(self, group: list[Waiting]) -> int:
+        """All that have come join the group whose ids are about to be asked for; how many messages they are."""
+        return sum([len(request) for request, _ in take(self._waiting, _weigh, limits.BATCH_MESSAGES, group)])
 
     def _mind_others(self, reservation: Reservation) -> None:
         """Who reserves without a pause always knows the next id, and others, who must read it first, never get a turn:

@@ -17,6 +17,7 @@ from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.apportioned import Apportioned
 from angelhair.engine.bucketed import put as putting
 from angelhair.engine.bucketed.inspect import BucketSeen
+from angelhair.engine.bucketed.put import Count
 from angelhair.engine.catalog import Queue, Rewrite, Rewritten
 from angelhair.engine.counts import Stats
 from angelhair.engine.identities import Identities
@@ -170,7 +171,7 @@ class Engine(Apportioned):
         """As `put`, for messages of one rank that were checked already."""
         put = None if self.joined is None else await self._put_together(account, name, messages, self.joined, rank)
         if put is None:
-            reservation = await self.reserve_or_none(account, name, len(messages), rank)
+            reservation = await self.reserve_or_none(account, name, lambda: len(messages), rank)
             if reservation is None:
                 return await self.put_whole(account, name, messages, rank)
             return await self.put_reserved(reservation, messages)
@@ -192,7 +193,7 @@ class Engine(Apportioned):
 
         async def attempt(queue: Queue) -> list[PutOutcome]:
             verbs = self._verbs(queue)
-            reservation = await verbs.reserve(queue, len(messages), rank)
+            reservation = await verbs.reserve(queue, lambda: len(messages), rank)
             if reservation is not None:
                 return await self.put_reserved(reservation, messages)
             return await verbs.put_whole(queue, messages)
@@ -201,15 +202,16 @@ class Engine(Apportioned):
 
     async def reserve(self, account: str, name: str, count: int, rank: Rank = PLAIN) -> Reservation:
         """The first half of a put: ids for exactly so many messages, all of one rank."""
-        reservation = await self.reserve_or_none(account, name, count, rank)
+        reservation = await self.reserve_or_none(account, name, lambda: count, rank)
         if reservation is None:
             raise InvalidRequest("kind", "a queue of this kind reserves no ids")
         return reservation
 
     async def reserve_or_none(
-        self, account: str, name: str, count: int, rank: Rank = PLAIN
+        self, account: str, name: str, count: Count, rank: Rank = PLAIN
     ) -> Reservation | None:
-        """As `reserve`; None for a kind whose groups are put in one step, by `put_whole`."""
+        """As `reserve`, for as many as `count` said last; None for a kind whose groups are put in one step, by
+        `put_whole`."""
         return await self._with_queue(account, name, lambda queue: self._verbs(queue).reserve(queue, count, rank))
 
     async def put_reserved(self, reservation: Reservation, messages: Sequence[NewMessage]) -> list[PutOutcome]:

@@ -97,9 +97,9 @@ PUTS = (
         "A4",
         (
             Patch(
-                "bucketed.put.reserve",
-                "await change_one(lane.store, _reservation(lane, next_id, count, attempt))",
-                "(await lane.store.change([_reservation(lane, next_id, count, attempt)]))[0]",
+                "bucketed.put.reserve_all",
+                "await change_one(lane.store, _reservation(lane, next_id, wanted, attempt))",
+                "(await lane.store.change([_reservation(lane, next_id, wanted, attempt)]))[0]",
             ),
             Patch(
                 "bucketed.put._is_ours",
@@ -107,7 +107,7 @@ PUTS = (
                 "if isinstance(outcome, Applied | OutcomeUnknown):",
             ),
             Patch(
-                "bucketed.put.reserve",
+                "bucketed.put.reserve_all",
                 "if isinstance(outcome, StoreError):",
                 "if isinstance(outcome, Unavailable):",
             ),

@@ -68,16 +68,26 @@ PutElsewhere = Callable[[Lane, Sequence[Late]], Awaitable[list[PutOutcome]]]
 """Puts messages into the delay line, with ids of this lane; what became of each."""
 
 
+Count = Callable[[], int]
+"""For how many messages ids are wanted. Asked anew at each try: more may have come while another server was faster."""
+
+
 async def reserve(lane: Lane, count: int, attempt: str) -> int:
     """Takes `count` ids; returns the first. Raises `QueueGone` or `LaneSealed` when the memory of the lane is old."""
+    return await reserve_all(lane, lambda: count, attempt)
+
+
+async def reserve_all(lane: Lane, count: Count, attempt: str) -> int:
+    """As `reserve`, as many as `count` said last."""
     next_id = await _next_id(lane)
     for _ in range(limits.RESERVE_ROUNDS):
-        outcome = await change_one(lane.store, _reservation(lane, next_id, count, attempt))
+        wanted = count()
+        outcome = await change_one(lane.store, _reservation(lane, next_id, wanted, attempt))
         if isinstance(outcome, StoreError):
             lane.view.next_id = None
             # Ids that nobody writes are void: the put itself provably did not happen.
             raise Unavailable(str(outcome))
-        if _reserved(lane, outcome, next_id, count, attempt):
+        if _reserved(lane, outcome, next_id, wanted, attempt):
             return next_id
         assert lane.view.next_id is not None
         next_id = lane.view.next_id

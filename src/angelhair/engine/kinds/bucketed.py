@@ -15,7 +15,7 @@ from angelhair.engine.bucketed.erase import erase
 from angelhair.engine.bucketed.inspect import BucketSeen, inspect
 from angelhair.engine.bucketed.lane import Lane, read_marks
 from angelhair.engine.bucketed.operate import move_repair_back, purge_lanes, raise_archived
-from angelhair.engine.bucketed.put import PutOutcome
+from angelhair.engine.bucketed.put import Count, PutOutcome
 from angelhair.engine.bucketed.receive import receive
 from angelhair.engine.bucketed.retire import retire
 from angelhair.engine.catalog import Queue, Rewritten
@@ -50,12 +50,12 @@ class Bucketed(Verbs):
 
     # --- messages -------------------------------------------------------------------------------------------------
 
-    async def reserve(self, queue: Queue, count: int, rank: Rank = PLAIN) -> Reservation | None:
+    async def reserve(self, queue: Queue, count: Count, rank: Rank = PLAIN) -> Reservation | None:
         if rank == NO_LANE:
             return None
         queue = await self._with_lanes(queue, rank)
         lane = self.memory.lane_for_put(queue, self.memory.clock.now(), rank)
-        first = await putting.reserve(lane, count, self.memory.identities.fresh())
+        first = await putting.reserve_all(lane, count, self.memory.identities.fresh())
         return Reservation(queue, lane, first)
 
     async def put_reserved(
@@ -76,7 +76,7 @@ class Bucketed(Verbs):
         """Those that are to wait in the delay line."""
 
         async def reserve(count: int) -> Reservation:
-            reservation = await self.reserve(queue, count)
+            reservation = await self.reserve(queue, lambda: count)
             assert reservation is not None
             return reservation
 

@@ -248,7 +248,7 @@ class DelayLine:
         self, queue: Queue, line: Queue, messages: Sequence[NewMessage], rank: Rank
     ) -> list[PutOutcome]:
         async def reserve(count: int) -> Reservation:
-            reservation = await self._bucketed.reserve(queue, count, rank)
+            reservation = await self._bucketed.reserve(queue, lambda: count, rank)
             assert reservation is not None
             if not await catalog.lives(self._memory.store, line):
                 # Purged: had it been later, the mark would be above these ids.

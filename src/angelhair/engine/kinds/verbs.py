@@ -11,7 +11,7 @@ from typing import NoReturn
 from angelhair.engine import ledger
 from angelhair.engine.addressing import AckOutcome
 from angelhair.engine.bucketed.inspect import BucketSeen
-from angelhair.engine.bucketed.put import PutOutcome
+from angelhair.engine.bucketed.put import Count, PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.engine.databag.inspect import BagSeen
@@ -34,8 +34,9 @@ class Verbs:
 
     # --- messages -------------------------------------------------------------------------------------------------
 
-    async def reserve(self, queue: Queue, count: int, rank: Rank = PLAIN) -> Reservation | None:
-        """Ids for exactly so many messages of a rank; None when this kind puts whole groups in one step."""
+    async def reserve(self, queue: Queue, count: Count, rank: Rank = PLAIN) -> Reservation | None:
+        """Ids for exactly so many messages of a rank as `count` said last; None when this kind puts whole groups in one
+        step."""
         return None
 
     async def put_reserved(

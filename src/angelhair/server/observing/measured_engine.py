@@ -12,6 +12,7 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Clock
 from angelhair.engine.addressing import AckOutcome
+from angelhair.engine.bucketed.put import Count
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.engine.databag.inspect import BagSeen
@@ -40,10 +41,25 @@ class MeasuredEngine(Engine):
         self._observer = observer
 
     async def reserve_or_none(
-        self, account: str, name: str, count: int, rank: Rank = PLAIN
+        self, account: str, name: str, count: Count, rank: Rank = PLAIN
     ) -> Reservation | None:
-        self._observer.group("put", count)
-        return await super().reserve_or_none(account, name, count, rank)
+        wanted = 0
+
+        def noted() -> int:
+            nonlocal wanted
+            wanted = count()
+            return wanted
+
+        reservation = await super().reserve_or_none(account, name, noted, rank)
+        if reservation is not None:
+            self._observer.group("put", wanted)
+        return reservation
+
+    async def put_whole(
+        self, account: str, name: str, messages: Sequence[NewMessage], rank: Rank = PLAIN
+    ) -> list[PutOutcome]:
+        self._observer.group("put", len(messages))
+        return await super().put_whole(account, name, messages, rank)
 
     async def _put_together(
         self, account: str, name: str, messages: Sequence[NewMessage], store: JoiningStore, rank: Rank
