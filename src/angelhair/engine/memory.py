@@ -173,6 +173,7 @@ class Memory:
             self.clock_is_good,
             view,
             sealed,
+            self.membership.place,
             queue.rank_of(number),
         )
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -84,7 +84,9 @@ class LaneView:
     received_ms: int = 0
     """When a receive of this server last looked here, on our own clock."""
     reads_aside: int = 0
-    """So many reads of new messages still begin in a bucket that is this server's own choice."""
+    """So many reads of new messages still begin in a bucket that is this server's own."""
+    met_in: int | None = None
+    """The bucket in which another server was faster last."""
     again: deque[tuple[int, Candidate]] = field(default_factory=deque)
     """Visible again."""
     due: list[tuple[int, int]] = field(default_factory=list)
@@ -199,7 +201,7 @@ class LaneView:
     def others_took_new(self, bucket: int) -> None:
         """So may be the rest that was read ahead of the bucket: it is read again, first of all what was claimed there.
         And for a while this server begins elsewhere: two that read from the same end meet again and again."""
-        self.reads_aside = limits.READS_ASIDE
+        self.reads_aside, self.met_in = limits.READS_ASIDE, bucket
         opened = self.open.get(bucket)
         if opened is not None and not opened.stale:
             opened.stale = True
@@ -228,6 +230,8 @@ class LaneView:
 class Lane(AnyLane):
     view: LaneView
     sealed: bool
+    place: Callable[[], tuple[int, int]]
+    """This server's place among those that share the work, and how many they are."""
     rank: Rank = PLAIN
 
     def by_bucket(self, numbers: Iterable[int]) -> dict[int, set[int]]:

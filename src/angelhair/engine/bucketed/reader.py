@@ -53,14 +53,18 @@ async def read_new(lane: Lane, marks: Marks, needed: int, now: Moment, expiring:
 
 
 def _in_order(lane: Lane) -> list[tuple[int, OpenBucket]]:
-    """The open buckets, lowest first; after a meeting with other servers, from one on that depends on who we are."""
+    """The open buckets, lowest first. After a meeting with another server those come first that by their numbers are
+    ours, and where it was comes last, so that each goes on by itself."""
     view = lane.view
     buckets = sorted(view.open.items())
-    if not view.reads_aside or not buckets:
+    if not view.reads_aside:
         return buckets
     view.reads_aside -= 1
-    begin = crc32(lane.server.encode()) % len(buckets)
-    return buckets[begin:] + buckets[:begin]
+    place, servers = lane.place()
+    if servers == 1:
+        # There are others, of which we have not heard: some other place than theirs, most likely.
+        place, servers = crc32(lane.server.encode()), limits.OPEN_BUCKETS
+    return sorted(buckets, key=lambda item: (item[0] == view.met_in, (item[0] - place) % servers))
 
 
 async def _open_buckets(lane: Lane, marks: Marks) -> None:
