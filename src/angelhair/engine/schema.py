@@ -149,6 +149,10 @@ LOGS = Table(
 )
 """The messages of a fifo lane, in order and without gaps. Partition: a bucket. Row: a message's number."""
 
+LOG_LIGHT = ("message_group", "dedup_id", "enqueued_at", "origin")
+"""What is read of a log when the messages themselves are not wanted: never less, so that what others are given of a put
+whose commit is on its way (row 19 of docs/cassandra.md) has its key and its origin, or is not there."""
+
 GROUPS = Table(
     "groups",
     conditional=True,

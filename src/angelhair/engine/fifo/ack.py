@@ -13,6 +13,7 @@ from angelhair.engine.fifo.edit import Edit, EditOutcome, edit
 from angelhair.engine.fifo.lane import Lane
 from angelhair.engine.fifo.state import ACKED, Entry, State
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.schema import LOG_LIGHT
 from angelhair.engine.store import Span
 from angelhair.errors import AngelhairError, MessageGone, NotInFlight, StaleReceipt, StoreError
 
@@ -94,7 +95,7 @@ async def sorted_by_group(lane: Lane, receipts: Sequence[Receipt]) -> dict[str, 
     unknown = [number for number, group in groups.items() if group is None]
     if unknown:
         spans = [
-            Span(lane.log(lane.bucket_of(number)), number, number, None, ("message_group",)) for number in unknown
+            Span(lane.log(lane.bucket_of(number)), number, number, None, LOG_LIGHT) for number in unknown
         ]
         for number, found in zip(unknown, await lane.store.read(spans), strict=True):
             group = found.rows[0].values.get("message_group") if found.rows else None

@@ -11,9 +11,6 @@ from collections.abc import Iterable, Iterator
 
 from angelhair.engine.store import Row
 
-LIGHT = ("message_group", "enqueued_at")
-"""What is read of a log for the index."""
-
 
 class Index:
     __slots__ = ("_base", "_dates", "_groups", "_heads", "_order", "end", "first", "waiting")

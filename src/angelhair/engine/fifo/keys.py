@@ -14,11 +14,9 @@ from collections import deque
 from collections.abc import Iterable
 
 from angelhair import limits
+from angelhair.engine.schema import LOG_LIGHT
 from angelhair.engine.store import Row
 from angelhair.model import BY_GROUP, QueueSettings
-
-LIGHT = ("message_group", "dedup_id", "enqueued_at", "origin")
-"""What is read of a log to know its keys."""
 
 
 class Keys:
@@ -73,7 +71,7 @@ class Keys:
         """Rows in their order; those that are known, or beyond a gap, are left out."""
         for row in rows:
             if row.key == self.end:
-                group, key, enqueued_at, origin = (row.values.get(name) for name in LIGHT)
+                group, key, enqueued_at, origin = (row.values.get(name) for name in LOG_LIGHT)
                 date = enqueued_at if isinstance(enqueued_at, int) else 0
                 if origin is not None:
                     # Moved here, not put: its key is the one that it was put with, elsewhere or before.

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from angelhair import limits
 from angelhair.engine import places
-from angelhair.engine.fifo.keys import LIGHT, Keys
+from angelhair.engine.fifo.keys import Keys
 from angelhair.engine.fifo.lane import Lane, Tail, tail_of
 from angelhair.engine.marks import QueueGone
+from angelhair.engine.schema import LOG_LIGHT
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Slice, Span, Values
 from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
@@ -101,7 +102,7 @@ def _check(lane: Lane, tail: Tail, found: Slice) -> None:
 
 
 async def _light(lane: Lane, bucket: int, first: int) -> Slice:
-    (found,) = await lane.store.read([Span(lane.log(bucket), first, None, None, LIGHT)])
+    (found,) = await lane.store.read([Span(lane.log(bucket), first, None, None, LOG_LIGHT)])
     return found
 
 

@@ -25,6 +25,7 @@ from angelhair.engine.fifo.put import append, row_of
 from angelhair.engine.fifo.read import bodies_of
 from angelhair.engine.fifo.state import DEAD, MOVED, MOVING, Entry, State
 from angelhair.engine.marks import QueueGone
+from angelhair.engine.schema import LOG_LIGHT
 from angelhair.engine.settling import change_one
 from angelhair.engine.store import Applied, Refused, RowChange, Span, Values
 from angelhair.errors import StoreError
@@ -182,7 +183,7 @@ async def _look(
     """The log has gone beyond these numbers: what is there has arrived, and what is not there never will there."""
     numbers = sorted({number for place, _ in passed for number in (place.number, *place.befores) if number < end})
     spans = [
-        Span(target.log(target.bucket_of(number)), number, number, None, _SAME) for number in numbers
+        Span(target.log(target.bucket_of(number)), number, number, None, LOG_LIGHT) for number in numbers
     ]
     found = {
         number: tuple(part.rows[0].values.get(name) for name in _SAME) if part.rows else None

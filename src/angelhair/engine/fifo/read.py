@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from angelhair import limits
-from angelhair.engine.fifo.index import LIGHT
 from angelhair.engine.fifo.lane import Lane, marks_of
 from angelhair.engine.marks import Marks
-from angelhair.engine.store import Slice, Span, Values
+from angelhair.engine.schema import LOG_LIGHT, is_whole
+from angelhair.engine.settling import change_settled
+from angelhair.engine.store import Change, RowChange, Slice, Span, Values
+from angelhair.errors import StoreError
 
 
 async def read_on(lane: Lane) -> Marks:
@@ -52,17 +54,38 @@ def _take_in(lane: Lane, found: Slice) -> int:
 
 
 def _ahead(lane: Lane, end: int, room: int) -> Span:
-    return Span(lane.log(lane.bucket_of(end)), end, None, min(room, limits.LOG_ROWS), LIGHT)
+    return Span(lane.log(lane.bucket_of(end)), end, None, min(room, limits.LOG_ROWS), LOG_LIGHT)
 
 
 async def bodies_of(lane: Lane, numbers: Sequence[int]) -> dict[int, Values]:
     """The rows of these messages, by number. One that is missing was dropped."""
     if not numbers:
         return {}
+    rows = await _whole_rows(lane, numbers)
+    if unseen := [number for number in numbers if number not in rows]:
+        await _have_land(lane, unseen)
+        rows.update(await _whole_rows(lane, unseen))
+    return rows
+
+
+async def _whole_rows(lane: Lane, numbers: Sequence[int]) -> dict[int, Values]:
     spans = [
         Span(lane.log(lane.bucket_of(first)), first, last) for first, last in _stretches(lane, sorted(numbers))
     ]
-    return {int(row.key): row.values for found in await lane.store.read(spans) for row in found.rows}
+    found = await lane.store.read(spans)
+    return {int(row.key): row.values for part in found for row in part.rows if is_whole(row.values)}
+
+
+async def _have_land(lane: Lane, numbers: Sequence[int]) -> None:
+    """What was seen without its body is decided, and has landed in part (row 19 of docs/cassandra.md): a conditional
+    write of the same partition, even one that only tests, has the rest land first."""
+    by_bucket = {lane.bucket_of(number): number for number in numbers}
+    tests = [
+        Change(lane.log(bucket), [RowChange(number, {"body": None}, {})]) for bucket, number in by_bucket.items()
+    ]
+    for outcome in await change_settled(lane.store, tests):
+        if isinstance(outcome, StoreError):
+            raise outcome
 
 
 def _stretches(lane: Lane, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ from angelhair import limits
 from angelhair.engine.fifo.keys import Keys
 from angelhair.engine.fifo.lane import Lane
 from angelhair.engine.marks import Marks, raise_mark
+from angelhair.engine.schema import LOG_LIGHT
 from angelhair.engine.store import Span
 
 
@@ -31,7 +32,7 @@ async def retire(lane: Lane, marks: Marks, trusted: bool) -> bool:
 
 async def _is_over(lane: Lane, bucket: int, now_ms: int) -> bool:
     last = lane.first_of(bucket + 1) - 1
-    (found,) = await lane.store.read([Span(lane.log(bucket), last, last, None, ("enqueued_at",))])
+    (found,) = await lane.store.read([Span(lane.log(bucket), last, last, None, LOG_LIGHT)])
     finished_at = found.flags.get("finished_at")
     newest_at = found.rows[0].values.get("enqueued_at") if found.rows else None
     if not isinstance(finished_at, int) or not isinstance(newest_at, int):
