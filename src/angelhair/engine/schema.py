@@ -99,6 +99,20 @@ STATES = Table(
 
 `keyed`: when the last key of a message in a finished bucket lapses."""
 
+STATE_DATES = (
+    "delivery",
+    "revision",
+    "visible_at",
+    "duration",
+    "first_delivered_at",
+    "settled",
+    "moving_at",
+    "erased_at",
+)
+"""What is read of states to know what is to be done. Whoever reads a revision reads all of these: of a claim whose
+commit is on its way others are given the columns that somebody reads (row 19 of docs/cassandra.md), and who then sees
+the revision and not for how long it hides its message could claim it."""
+
 WAKES = Table("wakes", conditional=False, key=str, columns={"patience": int})
 """When to look into which bucket. Partition: a lane and a span of time. Row: a time slot and a bucket."""
 

@@ -13,6 +13,7 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed import wake
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.schema import STATE_DATES
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Span, Value, Values
 from angelhair.errors import AngelhairError, NotInFlight, OutcomeUnknown, StaleReceipt, StoreError, Unavailable
@@ -61,7 +62,7 @@ async def _change_once(
             receipt.number,
             receipt.number,
             None,
-            ("delivery", "revision", "settled", "claim", "visible_at"),
+            (*STATE_DATES, "claim"),
         )
         for _, (receipt, _) in batch
     ]

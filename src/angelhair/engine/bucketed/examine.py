@@ -14,7 +14,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.lane import Candidate, Lane
 from angelhair.engine.marks import Marks
-from angelhair.engine.schema import BODY_DATES
+from angelhair.engine.schema import BODY_DATES, STATE_DATES
 from angelhair.engine.store import Slice, Span, Values
 
 MOVING, ERASED, VOID = "moving", "erased", "void"
@@ -69,7 +69,7 @@ class Findings:
 
 async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Findings:
     content = Span(lane.bodies(bucket), columns=BODY_DATES)
-    states, bodies = await lane.store.read([Span(lane.states(bucket), columns=_STATE_COLUMNS), content])
+    states, bodies = await lane.store.read([Span(lane.states(bucket), columns=STATE_DATES), content])
     known = {row.key for row in states.rows if row.values.get("settled") != VOID}
     if not known <= {row.key for row in bodies.rows}:
         # Put and delivered after the bodies were read, and before the states were: now they are there.
@@ -77,18 +77,6 @@ async def examine(lane: Lane, marks: Marks, bucket: int, expiring: bool) -> Find
     # What was seen is dated after it was seen: a watch that began too early would end too early.
     now = lane.clock.now()
     return judge(lane, marks, states, bodies, now, expiring and lane.trusts_clock(now))
-
-
-_STATE_COLUMNS = (
-    "delivery",
-    "revision",
-    "visible_at",
-    "duration",
-    "first_delivered_at",
-    "settled",
-    "moving_at",
-    "erased_at",
-)
 
 
 def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, expiring: bool) -> Findings:

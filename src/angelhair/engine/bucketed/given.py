@@ -19,6 +19,7 @@ from angelhair.clock import Moment
 from angelhair.engine.bucketed.dropped import sweep_dropped
 from angelhair.engine.bucketed.examine import VOID
 from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.schema import STATE_DATES
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Change, Refused, RowChange, Slice, Span, Values
 from angelhair.errors import StoreError, Unavailable
@@ -92,8 +93,7 @@ def _is_given(state: Values) -> bool:
 
 
 async def _states(lane: Lane, by_bucket: dict[int, set[int]]) -> list[Slice]:
-    columns = ("delivery", "revision", "settled", "erased_at")
-    return await read_surely(
-        lane.store,
-        [Span(lane.states(bucket), min(inside), max(inside), None, columns) for bucket, inside in by_bucket.items()],
-    )
+    spans = [
+        Span(lane.states(bucket), min(inside), max(inside), None, STATE_DATES) for bucket, inside in by_bucket.items()
+    ]
+    return await read_surely(lane.store, spans)
