@@ -173,7 +173,7 @@ async def read_keys(store: Store) -> Keys:
 
 async def keys_version(store: Store) -> int:
     """Grows with every change of a key."""
-    (found,) = await store.read([Span(places.ALL_KEYS, limit=1, columns=("account",))])
+    (found,) = await store.read([Span(places.ALL_KEYS, limit=1)])
     return _version(found.flags)
 
 

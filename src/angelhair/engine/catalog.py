@@ -97,14 +97,13 @@ async def list_names(
     wanted: Callable[[QueueSettings], bool] | None = None,
 ) -> tuple[list[str], bool]:
     """Names in order, from the one after `after` on, of those that are `wanted`; and whether there are more."""
-    columns = ("status",) if wanted is None else ("status", "settings")
     last = prefix + "\U0010ffff" if prefix else None
     names: list[str] = []
     more = True
     while more and len(names) <= most:
         first = max(prefix, after + "\x00" if after is not None else "") or None
         limit = most + 1 - len(names)
-        (found,) = await store.read([Span(places.account_queues(account), first, last, limit, columns)])
+        (found,) = await store.read([Span(places.account_queues(account), first, last, limit)])
         names += [
             str(row.key)
             for row in found.rows

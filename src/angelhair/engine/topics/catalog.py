@@ -35,7 +35,7 @@ def alive(flags: Values) -> bool:
 
 
 async def lives(store: Store, topic: Topic) -> bool:
-    (found,) = await store.read([Span(places.subscriptions(topic.incarnation), limit=1, columns=("version",))])
+    (found,) = await store.read([Span(places.subscriptions(topic.incarnation), limit=1)])
     return alive(found.flags)
 
 
@@ -52,7 +52,7 @@ async def list_names(
     """Names in order, from the one after `after` on; and whether there are more."""
     first = max(prefix, after + "\x00" if after is not None else "") or None
     last = prefix + "\U0010ffff" if prefix else None
-    span = Span(places.account_topics(account), first, last, most + 1, ("incarnation",))
+    span = Span(places.account_topics(account), first, last, most + 1)
     (found,) = await store.read([span])
     # A row without a topic is a late copy: it is left out as soon as somebody makes or deletes the topic.
     names = [str(row.key) for row in found.rows]
