@@ -76,12 +76,7 @@ async def _find(
         finally:
             for bucket in due:
                 view.schedule(bucket, now.monotonic_ms)
-    found = _take(view.again, needed, given)
-    try:
-        found = await whole_ones(lane, found)
-    except BaseException:
-        view.again.extendleft(reversed(found))
-        raise
+    found = await _again(lane, needed, given)
     if len(found) < needed:
         if len(view.fresh) < needed - len(found):
             try:
@@ -95,6 +90,27 @@ async def _find(
         once = {candidate.number: (bucket, candidate) for bucket, candidate in reversed(found)}
         found = list(reversed(once.values()))
     return [item for item in found if item[1].number >= marks.purged and item[0] >= marks.floor]
+
+
+async def _again(lane: Lane, needed: int, given: set[int]) -> list[tuple[int, Candidate]]:
+    """Those that are visible again, whole; what is there in part makes room for what lies behind it."""
+    view = lane.view
+    found: list[tuple[int, Candidate]] = []
+    wanted = needed
+    try:
+        while taken := _take(view.again, wanted, given):
+            found += taken
+            whole = await whole_ones(lane, taken)
+            found[-len(taken) :] = whole
+            if len(whole) == len(taken) or len(found) >= needed:
+                break
+            # Where some are in part many may be: a put of many messages that nobody has confirmed.
+            wanted = max(needed, min(2 * wanted, view.portion))
+    except BaseException:
+        view.again.extendleft(reversed(found))
+        raise
+    view.again.extendleft(reversed(found[needed:]))
+    return found[:needed]
 
 
 async def _look_into(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bool) -> None:

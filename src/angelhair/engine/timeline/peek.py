@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.engine.counts import Stats
+from angelhair.engine.schema import is_whole
 from angelhair.engine.store import Row, Span
 from angelhair.engine.timeline import index, lock
 from angelhair.engine.timeline.lane import Line
@@ -83,7 +84,12 @@ async def _beyond(line: Line, lane: int, most: int, columns: tuple[str, ...] | N
             if len(rows) <= most:
                 span = Span(line.dues(lane, part), after(last) if part == here else None, None, most + 1, columns)
                 (slice_,) = await line.store.read([span])
-                rows += [row for row in slice_.rows if not row.values.get("void")]
+                # A part of a put that nobody has confirmed yet is not there.
+                rows += [
+                    row
+                    for row in slice_.rows
+                    if not row.values.get("void") and (columns is not None or is_whole(row.values))
+                ]
         if found.reached is None:
             break
         first = found.reached + 1
