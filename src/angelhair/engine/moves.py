@@ -94,12 +94,14 @@ async def _redrive_lane(
     """
     following: int | None = 0
     before = done.arrived
+    wanted = limits.PEEK_MESSAGES if destination is None else most - done.arrived
     while following is not None and done.arrived == before:
-        wanted = limits.PEEK_MESSAGES if destination is None else most - done.arrived
         with begun(done.begun):
             trusted = memory.clock_is_good(memory.clock.now())
             found, following = await peek.visible_candidates(lane, wanted, trusted, True, following)
         await _redrive_found(memory, queue, lane, destination, most, done, found)
+        # Where nothing could be moved much may be so.
+        wanted = min(2 * wanted, limits.PEEK_MESSAGES)
 
 
 async def _redrive_found(
@@ -109,11 +111,6 @@ async def _redrive_found(
     now = memory.clock.now()
     for bucket, candidates in by_bucket(found).items():
         with begun(done.begun):
-            # What is there in part, and was put by nobody yet, would be on its way until it is.
-            whole = await whole_ones(lane, [(bucket, candidate) for candidate in candidates])
-            candidates = [candidate._replace(body=None) for _, candidate in whole]
-            if not candidates:
-                continue
             targets = (
                 await _by_origin(lane, bucket, candidates) if destination is None else {(destination, None): candidates}
             )
@@ -130,10 +127,24 @@ async def _redrive_found(
                     if destination is not None and not done.begun:
                         raise
                     continue
-                moving = await _begin(memory, lane, bucket, group[:left], target, transfer.MOVED, now)
+                some = await _first_whole(lane, bucket, group, left)
+                moving = await _begin(memory, lane, bucket, some, target, transfer.MOVED, now) if some else []
             if moving:
                 done.begun = True
                 done.arrived += await _finish(memory, lane, bucket, moving, now)
+
+
+async def _first_whole(lane: Lane, bucket: int, group: Sequence[Candidate], most: int) -> list[Candidate]:
+    """What is there in part, and was put by nobody yet, would be on its way until it is."""
+    whole: list[Candidate] = []
+    passed, wanted = 0, most
+    while passed < len(group) and len(whole) < most:
+        some = group[passed : passed + wanted]
+        passed += len(some)
+        found = await whole_ones(lane, [(bucket, candidate) for candidate in some])
+        whole += [candidate._replace(body=None) for _, candidate in found]
+        wanted = max(most, min(2 * wanted, lane.view.portion))
+    return whole[:most]
 
 
 async def _by_origin(
