@@ -18,7 +18,7 @@ from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import PreparedStatement
 
 from angelhair.engine import places
-from angelhair.engine.schema import BODIES
+from angelhair.engine.schema import BODIES, BODY_DATES
 from angelhair.engine.store import Table
 from angelhair.spark.columns import RAW, STATE_COLUMNS
 from angelhair.spark.place import Place
@@ -84,9 +84,11 @@ def ask(session: Session, statement: str, parameters: tuple[Any, ...]) -> Respon
 
 def and_the_rest(table: Table, names: Sequence[str]) -> tuple[str, ...]:
     """What is asked for to read these columns of rows that may not be confirmed yet. Cassandra gives the other replicas
-    what somebody reads of such a row, and the engine takes one that has its body for whole."""
+    what somebody reads of such a row, and the engine takes one that has its body for whole, and one that has a date for
+    one that has all of them."""
     reads_bodies = any(table.columns.get(name) is bytes for name in names)
-    return (*names, *(name for name in table.columns if reads_bodies and name not in names))
+    rest = table.columns if reads_bodies else BODY_DATES if table is BODIES else ()
+    return (*names, *(name for name in rest if name not in names))
 
 
 def _select(table: str, names: Sequence[str]) -> str:
