@@ -190,6 +190,20 @@ def test_a_planted_violation_is_noticed_by_its_checker_alone(
     assert list(judged(history)) == [checker]
 
 
+def test_w6_an_ack_that_is_refused_because_the_queue_was_deleted_meanwhile_may_have_come_before() -> None:
+    history = clean()
+    _passed_on_a_refused_ack(history)
+    began_us, ended_us = history.acks[-1].started_us, history.acks[-1].ended_us
+    before, after = Cleared("work", began_us - 2, began_us - 1, True), Cleared("work", ended_us + 1, None, True)
+    purged, elsewhere = Cleared("work", began_us, None, False), Cleared("dead", began_us, None, True)
+    for cleared in (before, after, purged, elsewhere):
+        history.cleared = [cleared]
+        assert "checkpoints" in judged(history)
+    for ended_us_of_the_deletion in (None, began_us + 1):
+        history.cleared = [Cleared("work", began_us - 2, ended_us_of_the_deletion, True)]
+        assert "checkpoints" not in judged(history)
+
+
 def test_w4_a_clock_that_is_wrong_excuses_what_is_early() -> None:
     history = clean()
     _too_early(history)

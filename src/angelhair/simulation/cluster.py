@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from angelhair.engine.store import APPLIED, Applied, Change, Key, Partition, Refused, Row, Value, Values
 from angelhair.simulation.faults import NODE_SKEW_US, STORE_NODES, Faults
+from angelhair.simulation.minority import COPIES_MOST, MEETS, Before, Wanted
 from angelhair.simulation.scheduler import MICROSECONDS_PER_SECOND, Action, Scheduler
+from angelhair.simulation.states import NEVER, OnOne, PartitionState, RowState, Undecided
 from angelhair.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from angelhair.simulation.process import Process
-
-NEVER = -1
-"""A stamp below every other."""
 
 READ_MISSED_UNDECIDED = "read missed an undecided change"
 UNDECIDED_COMPLETED = "undecided change completed by the next one"
@@ -33,55 +32,7 @@ WRITE_OUTDATED = "write lost against a higher stamp"
 LATE_CHANGE_APPLIED = "late change applied"
 LATE_CHANGE_REFUSED = "late change refused"
 DROP_LEFT_CELLS = "drop left newer cells"
-
-
-class RowState:
-    __slots__ = ("expiries", "record", "stamps")
-
-    def __init__(self, record: Row, stamps: dict[str, int]) -> None:
-        self.record = record
-        """The row as reads give it; replaced, never modified, so that answers stay as they were."""
-        self.stamps = stamps
-        """Of every cell that was ever set, those now None included."""
-        self.expiries: dict[str, int] | None = None
-
-    def seen_at(self, now_us: int) -> Row | None:
-        """The row without its expired cells; None if nothing is left, as a row without values is not there."""
-        record = self.record
-        if self.expiries is not None:
-            gone = [column for column, expires_us in self.expiries.items() if expires_us <= now_us]
-            if gone:
-                values = {column: value for column, value in record.values.items() if column not in gone}
-                record = Row(record.key, values)
-        return record if record.values else None
-
-
-class Undecided:
-    """A change that a majority accepted and nobody has completed: plain reads do not see it."""
-
-    __slots__ = ("change", "order")
-
-    def __init__(self, change: Change, order: int) -> None:
-        self.change = change
-        self.order = order
-
-
-class PartitionState:
-    __slots__ = ("drop_landed_order", "dropped_stamp", "flag_stamps", "flags", "highest_stamp", "keys", "rows",
-                 "sparse", "undecided", "until_dropped")
-
-    def __init__(self) -> None:
-        self.keys: list[Any] = []
-        self.rows: dict[Key, RowState] = {}
-        self.flags: Values = {}
-        self.flag_stamps: dict[str, int] = {}
-        self.highest_stamp = NEVER
-        self.dropped_stamp = NEVER
-        self.drop_landed_order = NEVER
-        self.sparse = False
-        """Some rows may expire or have no values left: a read has to look at each."""
-        self.undecided: Undecided | None = None
-        self.until_dropped: list[int] = []
+READ_MET_ONE = "read met what only one replica has"
 
 
 class Cluster:
@@ -94,6 +45,8 @@ class Cluster:
         self.order = 0
         """Grows with everything that takes effect."""
         self.outage = False
+        self.repairs = faults.plan.read_repair
+        """Whether a read that meets what only one replica has gives it to the others."""
         self.joins = False
         """Whether a change and writes of other partitions can be made together, as on an embedded store."""
         self.crash_listener: Callable[[Process], None] | None = None
@@ -166,7 +119,79 @@ class Cluster:
                 seen.append(row)
         return seen
 
+    def met(self, state: PartitionState, wanted: Wanted, limit: int) -> tuple[Values, list[Row]]:
+        """The flags and a page of rows, as a plain read finds them that may meet what only one replica has."""
+        first, last, after, _ = wanted
+        undecided = state.undecided
+        meets_change = undecided is not None and undecided.on_one and undecided.order > state.dropped_stamp
+        if not (state.on_one or meets_change):
+            return state.flags, self.read(state, first, last, after, limit)
+        draw = self.scheduler.random.random
+        writes = [write for write in state.on_one if draw() < MEETS]
+        change = undecided.change if undecided is not None and meets_change and draw() < MEETS else None
+        if not writes and change is None:
+            return state.flags, self.read(state, first, last, after, limit)
+        self.faults.observe(READ_MET_ONE)
+        page = self.read(state, first, last, after, limit)
+        if len(page) >= limit and page:
+            # Of what lies behind a full page nothing was asked for.
+            wanted = wanted._replace(last=page[-1].key)
+        before = None if self.repairs else Before(state)
+        for write in writes:
+            self._show(state, write, wanted, before)
+        if change is not None and undecided is not None:
+            self._show_change(state, change, undecided.order, wanted, before)
+        found = state.flags, self.read(state, first, last, after, limit)
+        if before is not None:
+            before.restore()
+        return found
+
+    def anywhere(self, partition: Partition, key: Key) -> list[Row]:
+        """What the replicas have of a row, each of them by itself."""
+        state = self.state(partition)
+        alone = [Row(key, values) for write in state.on_one for at, values in write.rows if at == key]
+        return [*self.read(state, key, key, None, 1), *alone]
+
+    def _show(self, state: PartitionState, write: OnOne, wanted: Wanted, before: Before | None) -> None:
+        if write.stamp > state.highest_stamp:
+            state.highest_stamp = write.stamp
+        for key, values in write.rows:
+            if wanted.has(key):
+                if before is not None:
+                    before.note(key)
+                self._merge(state, key, wanted.of(values), write.stamp, write.ttl_seconds)
+
+    def _show_change(
+        self, state: PartitionState, change: Change, order: int, wanted: Wanted, before: Before | None
+    ) -> None:
+        for key, _, values in change.rows:
+            if not wanted.has(key):
+                continue
+            if before is not None:
+                before.note(key)
+            if values is None:
+                if key in state.rows:
+                    self._remove(state, key)
+            elif values:
+                self._merge(state, key, wanted.of(values), order, change.ttl_seconds)
+        self._set_flags(state, change, order)
+
     # ---- blind writes
+
+    def reach_one(
+        self, partition: Partition, rows: Sequence[Row], stamp: int, begun_order: int, ttl_seconds: int | None
+    ) -> OnOne | None:
+        """Rows of a plain table reach one replica, which keeps them until `leave_one`."""
+        state = self.state(partition)
+        if (stamp <= state.dropped_stamp and begun_order < state.drop_landed_order) or len(state.on_one) >= COPIES_MOST:
+            return None
+        state.on_one.append(one := OnOne(rows, stamp, begun_order, ttl_seconds))
+        return one
+
+    def leave_one(self, partition: Partition, one: OnOne) -> None:
+        """The others have it too, or will soon."""
+        state = self.state(partition)
+        state.on_one = [other for other in state.on_one if other is not one]
 
     def write(
         self, partition: Partition, rows: Sequence[Row], stamp: int, begun_order: int, ttl_seconds: int | None
@@ -252,17 +277,22 @@ class Cluster:
         if not self._holds(state, change):
             return self.refusal(change)
         self.order += 1
+        self._tell(change)
         self._apply(state, change, self.order)
         return APPLIED
 
-    def accept(self, change: Change, completed_after_us: int) -> bool:
-        """As `change`, but the change stays out of sight until the next one, or that time, completes it."""
+    def accept(self, change: Change, completed_after_us: int, on_one: bool = False) -> bool:
+        """As `change`, but the change stays out of sight until the next one, or that time, completes it; or, if one
+        replica has it already, out of the sight of those who do not ask that one."""
         state = self.state(change.partition)
         self._complete(state)
         if not self._holds(state, change):
             return False
         self.order += 1
-        undecided = state.undecided = Undecided(change, self.order)
+        if on_one:
+            # Whoever meets it builds on it from now on.
+            self._tell(change)
+        undecided = state.undecided = Undecided(change, self.order, on_one)
         self.later(completed_after_us, self._complete_by_time, (state, undecided))
         return True
 
@@ -300,9 +330,11 @@ class Cluster:
                     return False
         return True
 
-    def _apply(self, state: PartitionState, change: Change, order: int) -> None:
+    def _tell(self, change: Change) -> None:
         if self.change_listener is not None:
             self.change_listener(change)
+
+    def _apply(self, state: PartitionState, change: Change, order: int) -> None:
         state.highest_stamp = order
         for key, _, values in change.rows:
             if values is None:
@@ -310,6 +342,10 @@ class Cluster:
                     self._remove(state, key)
             elif values:
                 self._merge(state, key, values, order, change.ttl_seconds)
+        self._set_flags(state, change, order)
+
+    @staticmethod
+    def _set_flags(state: PartitionState, change: Change, order: int) -> None:
         if change.set_flags:
             flags = dict(state.flags)
             for flag, value in change.set_flags.items():
@@ -340,6 +376,8 @@ class Cluster:
         if undecided.order <= state.dropped_stamp:
             self.faults.observe(UNDECIDED_SHADOWED)
             return
+        if not undecided.on_one:
+            self._tell(undecided.change)
         self._apply(state, undecided.change, undecided.order)
 
     # ---- drops
@@ -358,6 +396,7 @@ class Cluster:
         state.drop_landed_order = self.order
         if stamp > state.dropped_stamp:
             state.dropped_stamp = stamp
+        state.on_one = [one for one in state.on_one if one.stamp > stamp]
         if state.highest_stamp <= stamp:
             state.keys = []
             state.rows = {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # ---- faults of single store calls: the rate is a probability per item of a call
 
@@ -29,6 +29,9 @@ WRITE_PAST_DROP = "write past drop"
 """The same, after the next drop of its partition."""
 WRITE_TORN = "write torn"
 """Of many rows some land, some land late and some never; the outcome is unknown."""
+WRITE_ON_ONE = "write on one replica"
+"""A blind write reaches one replica, where some reads meet it, and the others up to minutes later; then it is
+confirmed, or its outcome was said to be unknown long before."""
 
 CHANGE_UNAVAILABLE = "change unavailable"
 """A conditional change did not happen, and says so."""
@@ -38,6 +41,9 @@ CHANGE_UNCONFIRMED = "change unconfirmed"
 """A conditional change was decided one way or the other; its outcome is unknown."""
 CHANGE_UNDECIDED = "change undecided"
 """As unconfirmed, and plain reads miss it until the next change of the partition, or some time, completes it."""
+CHANGE_ON_ONE = "change on one replica"
+"""A conditional change is decided and one replica has heard of it; the others hear of it later, or with the next change
+of the partition."""
 CHANGE_DELAYED = "change delayed"
 """A conditional change is held up for seconds; then it is decided and answered as any other."""
 CHANGE_LATE = "change late"
@@ -90,15 +96,17 @@ Kinds = tuple[str, ...]
 
 WRITE_FAULTS: Kinds = (
     WRITE_UNAVAILABLE, WRITE_LOST, WRITE_UNCONFIRMED, WRITE_DELAYED, WRITE_LATE, WRITE_VERY_LATE, WRITE_PAST_DROP,
-    WRITE_TORN,
+    WRITE_TORN, WRITE_ON_ONE,
 )
 CHANGE_FAULTS: Kinds = (
     CHANGE_UNAVAILABLE, CHANGE_LOST, CHANGE_UNCONFIRMED, CHANGE_UNDECIDED, CHANGE_DELAYED, CHANGE_LATE,
-    CHANGE_VERY_LATE, CHANGE_PAST_DROP,
+    CHANGE_VERY_LATE, CHANGE_PAST_DROP, CHANGE_ON_ONE,
 )
 DROP_FAULTS: Kinds = (DROP_UNAVAILABLE, DROP_LOST, DROP_UNCONFIRMED, DROP_LATE, DROP_VERY_LATE)
 READ_FAULTS: Kinds = (READ_UNAVAILABLE,)
 ITEM_FAULTS: Kinds = (*WRITE_FAULTS, *CHANGE_FAULTS, *DROP_FAULTS, *READ_FAULTS, REFUSAL_READ_LATER, SLOW)
+ON_ONE: Kinds = (WRITE_ON_ONE, CHANGE_ON_ONE)
+"""Drawn apart from the others (`met_on_one`)."""
 REQUEST_FAULTS: Kinds = (REQUEST_LOST, ANSWER_LOST)
 WORLD_FAULTS: Kinds = (
     CRASH, CRASH_BEFORE_CALL, CRASH_AFTER_CALL, PAUSE, SUSPEND, CLOCK_JUMP, CLOCK_LEAP, CUT_OFF, OUTAGE,
@@ -123,6 +131,12 @@ ITEM_RATE_LOWEST, ITEM_RATE_HIGHEST = 0.002, 0.12
 """Probability of one kind of fault per item. Higher, and with several kinds at once, hardly anything would get done."""
 VERB_RATE_HIGHEST = 0.3
 """Probability of any fault per item: what repeats its calls a few times still gets through now and then."""
+ON_ONE_SEEDS = 0.3
+"""Share of the seeds in which reads meet what only one replica has."""
+ON_ONE_RATES = (0.005, 0.15)
+"""Lowest and highest probability of each of them per item, in such a seed."""
+READ_REPAIR_SEEDS = 0.7
+"""Share of these whose store repairs what it reads, as Cassandra does unless a table says otherwise."""
 REQUEST_RATE_LOWEST, REQUEST_RATE_HIGHEST = 0.002, 0.08
 WORLD_RATE_LOWEST, WORLD_RATE_HIGHEST = 0.1, 6.0
 """Per virtual minute and kind: from one in a seed or two up to one every ten seconds."""
@@ -159,6 +173,8 @@ class FaultPlan:
     """About the longest that an ordinary message travels."""
     timeout_us: int = 2 * SECOND_US
     """When a call without an answer is given up."""
+    read_repair: bool = True
+    """Whether a read that meets what only one replica has gives what it asked for to the others."""
 
     def __post_init__(self) -> None:
         unknown = [kind for kind in self.rates if kind not in ALL_FAULTS]
@@ -177,7 +193,7 @@ class FaultPlan:
             (WORLD_FAULTS, WORLD_RATE_LOWEST, WORLD_RATE_HIGHEST),
         ):
             for kind in kinds:
-                if source.random() < share and not calm:
+                if kind not in ON_ONE and source.random() < share and not calm:
                     rates[kind] = log_uniform(source, low, high)
         for verb_kinds in (WRITE_FAULTS, CHANGE_FAULTS, DROP_FAULTS):
             total = sum(rates.get(kind, 0.0) for kind in verb_kinds)
@@ -193,6 +209,13 @@ class FaultPlan:
             latency_us=source.choice((500, 2_000, 2_000, 20_000)),
             timeout_us=source.choice((500_000, 2 * SECOND_US, 12 * SECOND_US)),
         )
+
+    def met_on_one(self, source: random.Random) -> FaultPlan:
+        """The same plan; in some seeds, reads meet what only one replica has."""
+        if not self.rates or source.random() >= ON_ONE_SEEDS:
+            return self
+        rates = {**self.rates, **{kind: log_uniform(source, *ON_ONE_RATES) for kind in ON_ONE}}
+        return replace(self, rates=rates, read_repair=source.random() < READ_REPAIR_SEEDS)
 
     def draw_skew_us(self, source: random.Random) -> int:
         """How wrong a machine's wall clock usually is."""

@@ -12,5 +12,7 @@ PAST_DROP_US = (1_000, 600 * MICROSECONDS_PER_SECOND)
 """How long after the drop an effect lands that waits for it."""
 UNDECIDED_US = (1_000, 600 * MICROSECONDS_PER_SECOND)
 """How long an undecided change stays so if no other change completes it."""
+ON_ONE_US = (1_000, 600 * MICROSECONDS_PER_SECOND)
+"""How long one replica alone has what the others are to get."""
 TORN_PARTS_MOST = 4
 """Pieces of a torn write: enough for one to land, one to be late, one to be lost and one more."""

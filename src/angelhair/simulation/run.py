@@ -65,7 +65,7 @@ def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judg
     """Plays a seed with a queue of this kind, or with topics, and says what was wrong."""
     source = random.Random(f"theme {seed}")
     theme = draw_theme(seed, source)
-    plan = theme.sharpen(FaultPlan.draw(source), source)
+    plan = theme.sharpen(FaultPlan.draw(source), source).met_on_one(random.Random(f"on one {seed}"))
     calm = kind in CALM_SHARES and source.random() < CALM_SHARES[kind]
     with World(seed, FaultPlan() if calm else plan, trace) as world:
         if kind == TOPICS:

@@ -33,16 +33,22 @@ from angelhair.simulation.faults import log_uniform
 from angelhair.simulation.lateness import (
     DELAYED_US,
     LATE_US,
+    ON_ONE_US,
     PAST_DROP_US,
     TORN_PARTS_MOST,
     UNDECIDED_US,
     VERY_LATE_US,
 )
+from angelhair.simulation.minority import Wanted
 from angelhair.simulation.scheduler import MICROSECONDS_PER_MILLISECOND
+from angelhair.simulation.states import OnOne
 from angelhair.simulation.values import frozen_change, frozen_write, with_columns
 
 UNBOUNDED = 1 << 60
 """A limit of rows that no partition reaches."""
+
+CONFIRMED_AT_LAST = 0.4
+"""Share of the blind writes that reach one replica first and are confirmed when the others have them."""
 
 
 class SimulatedStore(Caller):
@@ -169,11 +175,10 @@ class SimulatedStore(Caller):
         page: Sequence[Row] = []
         page_limit = UNBOUNDED
         if state is not None:
-            flags = state.flags
             page_limit = self._page_rows
             if limit is not None and limit - len(rows) < page_limit:
                 page_limit = limit - len(rows)
-            page = cluster.read(state, first, last, after, page_limit)
+            flags, page = cluster.met(state, Wanted(first, last, after, columns), page_limit)
         if after is None:
             # The flags come with the first page: they are never younger than the rows.
             call.results[index] = flags
@@ -225,7 +230,8 @@ class SimulatedStore(Caller):
             # Another part of the same write may have landed already: then it is too late for "did not happen".
             self._answer_at(call, index, "write", write, self._outage(sure=not partial), self._give_up_us())
             return
-        if fate is None:
+        if fate is None or (fate == kinds.WRITE_ON_ONE and self._cluster.joins):
+            # A store that joins is in one place.
             if stamp is None:
                 stamp = self._node_stamp()
             self._cluster.write(write.partition, write.rows, stamp, call.begun_order, write.ttl_seconds)
@@ -233,6 +239,9 @@ class SimulatedStore(Caller):
             return
         if fate == kinds.WRITE_UNAVAILABLE:
             self._answer_at(call, index, "write", write, Unavailable(fate), self._travel_us())
+            return
+        if fate == kinds.WRITE_ON_ONE:
+            self._reach_one(call, index, write, stamp)
             return
         if fate == kinds.WRITE_TORN:
             self._tear(call, write, stamp)
@@ -253,6 +262,26 @@ class SimulatedStore(Caller):
         number = self._cluster.later(delay_us, self._late_write, (write, stamp, begun_order))
         if fate == kinds.WRITE_PAST_DROP:
             self._cluster.state(write.partition).until_dropped.append(number)
+
+    def _reach_one(self, call: Call, index: int, write: Write, stamp: int | None) -> None:
+        write = frozen_write(write)
+        stamp = self._node_stamp() if stamp is None else stamp
+        partition, rows, ttl_seconds = write
+        one = self._cluster.reach_one(partition, rows, stamp, call.begun_order, ttl_seconds)
+        confirmed = self._uniform() < CONFIRMED_AT_LAST
+        delay_us = int(log_uniform(self._random, *(DELAYED_US if confirmed else ON_ONE_US)))
+        told = (call, index) if confirmed else None
+        self._cluster.later(delay_us, self._reach_others, (write, stamp, call.begun_order, one, told))
+        if not confirmed:
+            self._answer_at(call, index, "write", write, OutcomeUnknown(kinds.WRITE_ON_ONE), self._give_up_us())
+
+    def _reach_others(self, argument: tuple[Write, int, int, OnOne | None, tuple[Call, int] | None]) -> None:
+        write, stamp, begun_order, one, told = argument
+        if one is not None:
+            self._cluster.leave_one(write.partition, one)
+        self._late_write((write, stamp, begun_order))
+        if told is not None:
+            self._answer_at(*told, "write", write, None, self._travel_us())
 
     def _tear(self, call: Call, write: Write, stamp: int | None) -> None:
         rows = list(frozen_write(write).rows)
@@ -290,10 +319,12 @@ class SimulatedStore(Caller):
         if fate == kinds.CHANGE_UNAVAILABLE:
             self._answer_at(call, index, "change", change, Unavailable(fate), self._travel_us())
             return
-        if fate == kinds.CHANGE_UNCONFIRMED:
+        if fate == kinds.CHANGE_UNCONFIRMED or (fate == kinds.CHANGE_ON_ONE and cluster.joins):
             cluster.change(change)
         elif fate == kinds.CHANGE_UNDECIDED:
             cluster.accept(frozen_change(change), int(log_uniform(self._random, *UNDECIDED_US)))
+        elif fate == kinds.CHANGE_ON_ONE:
+            cluster.accept(frozen_change(change), int(log_uniform(self._random, *ON_ONE_US)), on_one=True)
         elif fate != kinds.CHANGE_LOST:
             bounds = LATE_US if fate == kinds.CHANGE_LATE else VERY_LATE_US
             delay_us = int(log_uniform(self._random, *bounds))
@@ -332,7 +363,8 @@ class SimulatedStore(Caller):
             self._join(wanted, call.begun_order)
         elif fate != kinds.CHANGE_LOST:
             # Nothing that is made in one place can be undecided; it is only late.
-            bounds = LATE_US if fate in (kinds.CHANGE_LATE, kinds.CHANGE_UNDECIDED) else VERY_LATE_US
+            soon = (kinds.CHANGE_LATE, kinds.CHANGE_UNDECIDED, kinds.CHANGE_ON_ONE)
+            bounds = LATE_US if fate in soon else VERY_LATE_US
             cluster.later(int(log_uniform(self._random, *bounds)), self._late_together, (wanted, call.begun_order))
         self._answer_at(call, 0, "together", wanted, OutcomeUnknown(fate), self._give_up_us())
 

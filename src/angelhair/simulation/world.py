@@ -39,7 +39,7 @@ class World:
         self.seed = seed
         self.scheduler = Scheduler(seed, maximum_steps)
         self.random = self.scheduler.random
-        self.plan = FaultPlan.draw(self.random) if plan is None else plan
+        self.plan = FaultPlan.draw(self.random).met_on_one(self.random) if plan is None else plan
         self.trace = None if trace is None else Trace(self.scheduler, trace)
         self.faults = Faults(self.plan, self.random)
         self.cluster = Cluster(self.scheduler, self.faults, self.trace)

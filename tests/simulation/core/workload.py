@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from functools import partial
 
 from angelhair.engine.store import Change, Partition, Row, RowChange, Span, Write
 from angelhair.errors import StoreError
@@ -39,7 +40,7 @@ async def _client(world: World, process: Process) -> None:
     while True:
         server = world.processes[world.random.choice(SERVERS)]
         try:
-            await ask(world.faults, process, server, lambda: _serve(world, server), timeout_ms=5_000)  # noqa: B023
+            await ask(world.faults, process, server, partial(_serve, world, server), timeout_ms=5_000)
         except (StoreError, NoAnswer):
             await process.sleep(REST_MS)
         await process.sleep(world.random.randrange(REST_MS))

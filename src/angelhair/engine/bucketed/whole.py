@@ -38,23 +38,23 @@ async def whole_ones(lane: Lane, found: list[tuple[int, Candidate]]) -> list[tup
             continue
         values = rows[bucket].get(candidate.number, {})
         wait_ms = _wait_ms(lane, candidate, values, now)
-        if wait_ms > 0:
-            lane.view.schedule(bucket, now.monotonic_ms + wait_ms)
-        else:
+        if wait_ms is None:
             whole.append((bucket, _with_content(lane, candidate, values)))
+        else:
+            lane.view.schedule(bucket, now.monotonic_ms + wait_ms)
     return whole
 
 
-def _wait_ms(lane: Lane, candidate: Candidate, values: Values, now: Moment) -> int:
-    """Until when it is nobody's yet; 0 if its time has come."""
+def _wait_ms(lane: Lane, candidate: Candidate, values: Values, now: Moment) -> int | None:
+    """How long it is nobody's yet; None if all of it is there and its time has come."""
     enqueued_at, visible_from = values.get("enqueued_at"), values.get("visible_from")
     if not is_whole(values) or not isinstance(enqueued_at, int):
         return limits.CLOSE_PATIENCE_MS
     if not isinstance(visible_from, int):
-        return 0
+        return None
     # Its date may have been seen without its delay, and it was taken for one that has none.
     revision = -1 if candidate.revision is None else candidate.revision
-    return remaining_ms(lane, candidate.number, revision, visible_from, visible_from - enqueued_at, now)
+    return remaining_ms(lane, candidate.number, revision, visible_from, visible_from - enqueued_at, now) or None
 
 
 def _with_content(lane: Lane, candidate: Candidate, values: Values) -> Candidate:

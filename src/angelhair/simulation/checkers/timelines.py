@@ -157,11 +157,20 @@ def hidden(outcome: TimelineOutcome) -> list[str]:
 
 
 def _first_acks(outcome: TimelineOutcome) -> dict[str, int]:
-    """By body, when the first ack of it began that was not refused."""
-    bodies = {delivery.receipt: delivery.body for delivery in outcome.history.deliveries}
+    """By body, when the first ack of it began that was not refused; or only because the queue was deleted meanwhile:
+    then it may have come before that."""
+    history = outcome.history
+    bodies = {delivery.receipt: delivery.body for delivery in history.deliveries}
+    deleted = [cleared for cleared in history.cleared if cleared.deleted]
     first: dict[str, int] = {}
-    for ack in outcome.history.acks:
-        if ack.outcome != REFUSED and ack.receipt in bodies:
+    for ack in history.acks:
+        meanwhile = any(
+            cleared.queue == ack.queue
+            and cleared.started_us < ack.ended_us
+            and (cleared.ended_us is None or cleared.ended_us > ack.started_us)
+            for cleared in deleted
+        )
+        if (ack.outcome != REFUSED or meanwhile) and ack.receipt in bodies:
             _earlier(first, bodies[ack.receipt], ack)
     return first
 
