@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.promises.timelines import DELAY, NAME, ack, bodies, create, pass_time, put, receive, touch
+from angelhair.engine.schema import SHARDS
+from tests.faults import NEVER_SENT
+from tests.promises.timelines import DELAY, NAME, ack, bodies, create, pass_time, put, receive, take, touch
 from tests.queues import SECOND, Server, World
 
 DEAD = "dead"
@@ -85,3 +87,46 @@ async def test_a_message_that_is_given_again_just_before_the_goodbye_keeps_what_
     world.wait(DELAY + SECOND)
     (third,) = await receive(other, consumer="b")
     assert third.deliveries == 3
+
+
+async def test_a3_w5_who_came_back_is_not_taken_for_who_said_goodbye(world: World) -> None:
+    """A first life still takes a lock, and does not know whether it has it, when the second one has taken it."""
+    server = world.server()
+    await create(server, lanes=1)
+    await put(server, b"once", in_ms=DELAY)
+    world.wait(DELAY)
+    # The mark is behind the message already, so that nobody has to raise it.
+    assert bodies(await receive(server, consumer="b")) == [b"once"]
+    await server.engine.leave_consumer(world.account, NAME, "b")
+    found = []
+
+    async def come_back() -> None:
+        await server.engine.leave_consumer(world.account, NAME, "a")
+        found.extend(await receive(server, consumer="a"))
+
+    takes = server.store.next("change", SHARDS, NEVER_SENT)
+    again = server.store.next("change", SHARDS, come_back)
+    assert await receive(server, consumer="a") == []
+    assert (takes.happened, again.happened) == (1, 1)
+    assert bodies(found) == [b"once"]
+    for _ in range(2):
+        assert await receive(server, consumer="a") == [], "it was given, and is hidden"
+    assert (await touch(server, "a")).lanes == (0,)
+    assert await ack(server, *found) == [None]
+    await pass_time(server, DELAY)
+    assert (await touch(server, "a")).lanes == (0,)
+
+
+async def test_w8_what_a_life_took_after_its_goodbye_is_given_back(world: World) -> None:
+    server = world.server()
+    await create(server, lanes=2)
+    await put(server, *(b"%d" % number for number in range(20)), in_ms=DELAY)
+    world.wait(DELAY)
+
+    async def come_back() -> None:
+        await server.engine.leave_consumer(world.account, NAME, "a")
+        await touch(server, "a")
+
+    server.store.next("change", SHARDS, come_back)
+    assert await receive(server, consumer="a") == []
+    assert len(await take(server, consumer="a")) == 20

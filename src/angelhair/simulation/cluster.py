@@ -54,7 +54,8 @@ class Cluster:
         self.change_listener: Callable[[Change], None] | None = None
         """Told of every conditional change when it takes effect, before it is made."""
         self.write_listener: Callable[[Partition, Sequence[Row]], None] | None = None
-        """Told of every row of a plain table that is written, when that takes effect."""
+        """Told of every row of a plain table that is written, when that takes effect; and before, when one replica has
+        it."""
         self.partitions: dict[Partition, PartitionState] = {}
         spread_us = NODE_SKEW_US if faults.plan.skewed else 0
         self.node_skews_us = [scheduler.random.randint(-spread_us, spread_us) for _ in range(STORE_NODES)]
@@ -146,6 +147,17 @@ class Cluster:
             before.restore()
         return found
 
+    def decided(self, partition: Partition, first: Key | None, last: Key | None) -> tuple[Values, list[Row]]:
+        """The flags and rows of a span with what is decided of them, even if only one replica has heard of it."""
+        state = self.state(partition)
+        undecided = state.undecided
+        before = Before(state)
+        if undecided is not None and undecided.on_one and undecided.order > state.dropped_stamp:
+            self._show_change(state, undecided.change, undecided.order, Wanted(first, last, None, None), before)
+        found = state.flags, self.read(state, first, last, None, 1 << 60)
+        before.restore()
+        return found
+
     def anywhere(self, partition: Partition, key: Key) -> list[Row]:
         """What the replicas have of a row, each of them by itself."""
         state = self.state(partition)
@@ -186,6 +198,8 @@ class Cluster:
         if (stamp <= state.dropped_stamp and begun_order < state.drop_landed_order) or len(state.on_one) >= COPIES_MOST:
             return None
         state.on_one.append(one := OnOne(rows, stamp, begun_order, ttl_seconds))
+        if self.write_listener is not None:
+            self.write_listener(partition, rows)
         return one
 
     def leave_one(self, partition: Partition, one: OnOne) -> None:

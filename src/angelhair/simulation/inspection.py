@@ -30,9 +30,8 @@ class Truth:
     async def read(self, spans: Sequence[Span]) -> list[Slice]:
         slices = []
         for span in spans:
-            state = self._cluster.state(span.partition)
-            rows = self._cluster.read(state, span.first, span.last, None, 1 << 60)
-            slices.append(Slice(dict(state.flags), rows, False))
+            flags, rows = self._cluster.decided(span.partition, span.first, span.last)
+            slices.append(Slice(dict(flags), rows, False))
         return slices
 
 

@@ -38,7 +38,8 @@ def session_of(line: Line, consumer: str, now: Moment) -> Session:
     """The session of a consumer that was heard of now."""
     session = line.sessions.by_name.get(consumer)
     if session is None:
-        session = line.sessions.by_name[consumer] = Session(consumer, f"{line.server}/{consumer}")
+        # What an earlier one, which said goodbye, is still about must not take this one's locks for its own.
+        session = line.sessions.by_name[consumer] = Session(consumer, f"{line.server}/{line.identities.fresh()}")
     session.heard_ms = now.monotonic_ms
     return session
 
@@ -57,7 +58,7 @@ async def touch(line: Line, session: Session, asked: bool = True) -> Share:
             await _touch(line, session, asked)
         finally:
             session.touching = False
-        if session.left and session.consumer not in line.sessions.by_name:
+        if session.left:
             await leave(line, session)
     return share_of(line, session)
 
@@ -271,5 +272,6 @@ async def leave(line: Line, session: Session) -> None:
     if line.sessions.by_name.get(session.consumer) is session:
         del line.sessions.by_name[session.consumer]
     await part_with(line, line.held_by(session), goodbye=True)
-    values: Values = {"holder": "", "beat": session.beat + 1}
-    await must_write(line.store, [Write(places.consumers(line.incarnation), [Row(session.consumer, values)], 1)])
+    if session.consumer not in line.sessions.by_name:
+        values: Values = {"holder": "", "beat": session.beat + 1}
+        await must_write(line.store, [Write(places.consumers(line.incarnation), [Row(session.consumer, values)], 1)])

@@ -23,7 +23,8 @@ async def keep_sessions(line: Line) -> None:
                 await consumer.touch(line, session, asked=False)
             await consumer.release_idle(line, session)
     # A goodbye passes over what is being changed just then.
-    left = [held for held in line.all_held() if held.consumer not in line.sessions.by_name]
+    here = {session.holder for session in line.sessions.by_name.values()}
+    left = [held for held in line.all_held() if held.holder not in here]
     await consumer.part_with(line, left, goodbye=True)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from angelhair.simulation.history import CONFIRMED, REFUSED
+from angelhair.simulation.history import CONFIRMED, REFUSED, UNKNOWN
 from angelhair.simulation.topic_history import CREATE, DELETE, PUBLISH, SUBSCRIBE, UNSUBSCRIBE, Deed
 from angelhair.simulation.topic_outcome import TopicOutcome
 
@@ -81,7 +81,7 @@ def topic_order(outcome: TopicOutcome) -> list[str]:
                 for later, later_place in places
                 if _end(earlier) < later.started_us
                 and later_place < place
-                and not any(deed.started_us <= _end(later) and _end(deed) >= earlier.started_us for deed in ends)
+                and not any(deed.started_us <= _end(later) and _landed(deed) >= earlier.started_us for deed in ends)
             ]
     return violations
 
@@ -105,7 +105,7 @@ def _inside(deeds: Sequence[Deed], publish: Deed, queue: str) -> bool:
     ]
     return any(
         not any(
-            _ends(deed, queue) and deed.started_us <= _end(publish) and _end(deed) >= since.started_us
+            _ends(deed, queue) and deed.started_us <= _end(publish) and _landed(deed) >= since.started_us
             for deed in deeds
         )
         for since in begun
@@ -118,7 +118,7 @@ def _outside(deeds: Sequence[Deed], publish: Deed, queue: str) -> bool:
     if not any(deed.started_us <= _end(publish) for deed in begun):
         return True
     return any(
-        all(_end(other) <= deed.started_us or other.started_us > _end(publish) for other in begun)
+        all(_landed(other) <= deed.started_us or other.started_us > _end(publish) for other in begun)
         for deed in deeds
         if _ends(deed, queue) and deed.outcome == CONFIRMED and deed.effect and _end(deed) <= publish.started_us
     )
@@ -128,7 +128,7 @@ def _deleted(deeds: Sequence[Deed], publish: Deed) -> bool:
     """Whether the topic was surely gone the whole time."""
     made = [deed for deed in deeds if deed.verb == CREATE and deed.outcome != REFUSED]
     return any(
-        all(_end(other) <= deed.started_us or other.started_us > _end(publish) for other in made)
+        all(_landed(other) <= deed.started_us or other.started_us > _end(publish) for other in made)
         for deed in deeds
         if deed.verb == DELETE and deed.outcome == CONFIRMED and _end(deed) <= publish.started_us
     )
@@ -137,6 +137,11 @@ def _deleted(deeds: Sequence[Deed], publish: Deed) -> bool:
 def _ends(deed: Deed, queue: str) -> bool:
     """Whether it may end the queue's subscription."""
     return deed.outcome != REFUSED and (deed.verb == DELETE or (deed.verb == UNSUBSCRIBE and deed.what == queue))
+
+
+def _landed(deed: Deed) -> float:
+    """When the last of it may have taken effect: of what came back unknown, any time later."""
+    return float("inf") if deed.outcome == UNKNOWN else _end(deed)
 
 
 def _end(deed: Deed) -> float:
