@@ -395,3 +395,22 @@ async def test_r8_a_sealed_shard_that_cannot_be_looked_into_stays(world: World, 
         await server.step(NAME)
         found += await take(server)
     assert found == [b"-"] and len((await world.queue(NAME)).lanes) == 1
+
+
+async def test_an_ack_comes_in_while_the_message_is_given_more_time_than_a_lock_has(world: World) -> None:
+    """Naive: it is set aside all the same, and says nothing any more: an empty message comes later."""
+    server, other = world.server(), world.server()
+    await create(server, lanes=1)
+    await put(server, b"one", in_ms=DELAY)
+    world.wait(DELAY)
+    (stranger,) = await receive(other, consumer="a")
+    (wanted,) = await receive(server, consumer="a")
+
+    async def acked_meanwhile() -> None:
+        assert await ack(server, wanted) == [None]
+
+    looked = server.store.next("read", SHARDS, acked_meanwhile)
+    changes = [WantedChange(stranger.receipt, 2 * LOCK), WantedChange(wanted.receipt, 2 * LOCK)]
+    outcomes = await server.engine.change(world.account, NAME, changes)
+    assert looked.happened == 1 and isinstance(outcomes[0], StaleReceipt)
+    assert {row.values["body"] for row in await rows_there(server)} == {b"one"}
