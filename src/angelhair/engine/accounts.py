@@ -16,10 +16,10 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import catalog, places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_settled
+from angelhair.engine.settling import begun, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, Partition, RowChange, Span, Store, Values
 from angelhair.engine.topics import catalog as topics
-from angelhair.errors import InvalidRequest, StoreError, Unavailable
+from angelhair.errors import InvalidRequest, Unavailable
 from angelhair.model import validate_name
 from angelhair.settings import ACCOUNT
 
@@ -276,10 +276,10 @@ async def _edit(store: Store, place: Partition, decide: Callable[[Rows, bool], R
         version = found.flags.get(VERSION)
         change = Change(place, [row], {VERSION: version}, {VERSION: _version(found.flags) + 1})
         (outcome,) = await change_settled(store, [change], unsure)
+        with begun(bool(unsure)):
+            expect_decided(outcome)
         if isinstance(outcome, Applied):
             return
-        if isinstance(outcome, StoreError):
-            raise outcome
     with begun(bool(unsure)):
         raise Unavailable("accounts or keys are being changed by others all the time")
 

@@ -169,15 +169,17 @@ async def change(store: Store, queue: Queue, rewrite: Rewrite, now: Moment, adde
         missing, surplus = differing(opened, settings, added)
         new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))
         made = queue.lanes_made + len(new)
-        if new and not await make_lanes(store, queue.incarnation, new, settings.kind):
-            # These numbers are spent: a copy of their making may land at any time.
-            spent = await replace_queue(store, queue, replace(queue, lanes_made=made), now)
-            queue = spent or await _again(store, queue)
-            continue
+        with begun(bool(unsure)):
+            if new and not await make_lanes(store, queue.incarnation, new, settings.kind):
+                # These numbers are spent: a copy of their making may land at any time.
+                spent = await replace_queue(store, queue, replace(queue, lanes_made=made), now)
+                queue = spent or await _again(store, queue)
+                continue
         lanes = {**queue.lanes, **dict.fromkeys(new, OPEN), **dict.fromkeys(surplus, SEALED)}
         ranks = {**queue.ranks, **unlike_plain(zip(new, missing, strict=True))}
         wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes, ranks=ranks)
-        changed = await replace_queue(store, queue, wanted, now, unsure)
+        with begun(bool(unsure)):
+            changed = await replace_queue(store, queue, wanted, now, unsure)
         if changed is not None:
             with begun():
                 await _seal(store, changed)
@@ -197,13 +199,14 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
     for _ in range(limits.PUT_ROUNDS):
         if queue.status == DELETING:
             break
-        await _dig_grave(store, queue, now.wall_ms)
+        with begun(bool(unsure)):
+            await _dig_grave(store, queue, now.wall_ms)
         row = RowChange(
             name, {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}, {"status": DELETING}
         )
         (outcome,) = await change_settled(store, [Change(places.account_queues(account), [row])], unsure)
-        if isinstance(outcome, StoreError):
-            raise outcome
+        with begun(bool(unsure)):
+            expect_decided(outcome)
         if marked := isinstance(outcome, Applied):
             break
         # What refused us may have been our own first attempt.

@@ -65,8 +65,7 @@ class FifoWitness(AckWitness):
         """Which message it was, if that can be said: the two queues cut their logs differently."""
         named = False
         for size in self.bucket_sizes:
-            log = self._cluster.state(places.log(incarnation, lane, number // size))
-            for found in self._cluster.read(log, number, number, None, 1):
+            for found in self._cluster.decided(places.log(incarnation, lane, number // size), number, number)[1]:
                 self.acked.add(first_word(found.values["body"]))
                 named = True
         return named

@@ -69,6 +69,8 @@ def run_seed(seed: int, trace: Sink | None = None, kind: str = BUCKETED) -> Judg
     calm = kind in CALM_SHARES and source.random() < CALM_SHARES[kind]
     with World(seed, FaultPlan() if calm else plan, trace) as world:
         if kind == TOPICS:
+            # A subscription that was found is not looked for again: what was seen has to stay seen.
+            world.cluster.repairs = True
             return _judged_topics(world, draw_topics(source, theme))
         if kind == TIMELINE:
             return _judged_timeline(world, draw_timeline(source, theme))

@@ -115,9 +115,9 @@ async def change(store: Store, account: str, name: str, rewrite: TopicRewrite, n
         expect: Values = {"incarnation": topic.incarnation, "version": topic.version}
         row = RowChange(name, expect, topic_values(changed))
         (outcome,) = await change_settled(store, [Change(places.account_topics(account), [row])], unsure)
-        if isinstance(outcome, StoreError):
-            raise outcome
-        if isinstance(outcome, Applied) or _is(outcome, changed):
+        with begun(bool(unsure)):
+            expect_decided(outcome)
+        if isinstance(outcome, Applied) or (isinstance(outcome, Refused) and _is(outcome, changed)):
             return changed
     with begun(bool(unsure)):
         raise Unavailable("the topic is being changed by others all the time")

@@ -14,7 +14,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_settled
+from angelhair.engine.settling import begun, change_settled, expect_decided
 from angelhair.engine.store import Applied, Change, RowChange, Slice, Span, Store, Values
 from angelhair.engine.topics.catalog import alive
 from angelhair.engine.topics.rows import subscription_of, subscription_values
@@ -22,7 +22,6 @@ from angelhair.engine.topics.values import NewSubscription, Subscription, Subscr
 from angelhair.errors import (
     InvalidRequest,
     OutcomeUnknown,
-    StoreError,
     SubscriptionNotFound,
     TopicNotFound,
     Unavailable,
@@ -121,6 +120,6 @@ async def _edit(
         {"edits": edits + 1},
     )
     (outcome,) = await change_settled(store, [change], unsure)
-    if isinstance(outcome, StoreError):
-        raise outcome
+    with begun(bool(unsure)):
+        expect_decided(outcome)
     return isinstance(outcome, Applied)

@@ -66,6 +66,10 @@ DECISION_TRIES = 5
 """How often a conditional write on the keyspace's own table is asked for. Servers that begin together meet there."""
 
 
+_SEEN_STAYS_SEEN = "read_repair = 'BLOCKING'"
+"""Cassandra's default. Without it a queue or a topic that one read has found may be hidden from the next."""
+
+
 class SchemaMissing(StoreRefused):
     """The keyspace is there and empty: whoever may create tables in it may go on with `bootstrap`."""
 
@@ -80,7 +84,7 @@ def create_table(keyspace: str, table: Table) -> str:
     return (
         f'CREATE TABLE IF NOT EXISTS "{keyspace}"."{table.name}" ("partition" text, "key" {CQL_TYPES[table.key]}, '
         f'{columns}, PRIMARY KEY ("partition", "key")) WITH compaction = {compaction} '
-        f"AND gc_grace_seconds = {grace_seconds}"
+        f"AND gc_grace_seconds = {grace_seconds} AND {_SEEN_STAYS_SEEN}"
     )
 
 
@@ -97,7 +101,7 @@ def bring_forward(session: Session, keyspace: str, tables: Sequence[Table] = TAB
 
     ask(
         f'CREATE TABLE IF NOT EXISTS "{keyspace}"."{META}" (name text PRIMARY KEY, value text) '
-        f"WITH compaction = {_OVERWRITTEN} AND gc_grace_seconds = {GRACE_OF_TRUTH_SECONDS}"
+        f"WITH compaction = {_OVERWRITTEN} AND gc_grace_seconds = {GRACE_OF_TRUTH_SECONDS} AND {_SEEN_STAYS_SEEN}"
     )
     _agree(session, scribe)
     found = read_version(session, keyspace)
