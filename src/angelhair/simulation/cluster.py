@@ -1,46 +1,39 @@
 """The truth that all simulated store clients share: what has taken effect, and what still will.
 
 Nothing here waits or fails; each method is one instant. `store.py` decides when, and whether, it is called.
-
-A cell (a column of a row, or a flag) carries the stamp of the write that set it, and the higher stamp wins, as in
-Cassandra. In plain tables a stamp is a reading of somebody's skewed wall clock; in conditional tables, where Paxos
-lines the changes up, it is the order in which things took effect. A drop is a stamp below which all cells are gone.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from angelhair.engine.store import APPLIED, Applied, Change, Key, Partition, Refused, Row, Value, Values
+from angelhair.engine.store import APPLIED, Applied, Change, Key, Partition, Refused, Row, Values
 from angelhair.simulation.faults import NODE_SKEW_US, STORE_NODES, Faults
 from angelhair.simulation.minority import COPIES_MOST, MEETS, Before, Wanted
-from angelhair.simulation.scheduler import MICROSECONDS_PER_SECOND, Action, Scheduler
-from angelhair.simulation.states import NEVER, OnOne, PartitionState, RowState, Undecided
+from angelhair.simulation.partitions import Partitions
+from angelhair.simulation.scheduler import Action, Scheduler
+from angelhair.simulation.states import OnOne, PartitionState, Undecided
 from angelhair.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from angelhair.simulation.process import Process
 
-READ_MISSED_UNDECIDED = "read missed an undecided change"
 UNDECIDED_COMPLETED = "undecided change completed by the next one"
 UNDECIDED_SHADOWED = "undecided change completed under a drop"
 LATE_WRITE_RESURRECTED = "late write landed after a drop and stayed"
 WRITE_SHADOWED = "write shadowed by a drop"
-WRITE_OUTDATED = "write lost against a higher stamp"
 LATE_CHANGE_APPLIED = "late change applied"
 LATE_CHANGE_REFUSED = "late change refused"
 DROP_LEFT_CELLS = "drop left newer cells"
 READ_MET_ONE = "read met what only one replica has"
 
 
-class Cluster:
-    """All partitions, the effects that are still to land, and the nodes' clocks."""
+class Cluster(Partitions):
+    """The partitions, the effects that are still to land, and the nodes' clocks."""
 
     def __init__(self, scheduler: Scheduler, faults: Faults, trace: Trace | None) -> None:
-        self.scheduler = scheduler
-        self.faults = faults
+        super().__init__(scheduler, faults)
         self.trace = trace
         self.order = 0
         """Grows with everything that takes effect."""
@@ -56,17 +49,10 @@ class Cluster:
         self.write_listener: Callable[[Partition, Sequence[Row]], None] | None = None
         """Told of every row of a plain table that is written, when that takes effect; and before, when one replica has
         it."""
-        self.partitions: dict[Partition, PartitionState] = {}
         spread_us = NODE_SKEW_US if faults.plan.skewed else 0
         self.node_skews_us = [scheduler.random.randint(-spread_us, spread_us) for _ in range(STORE_NODES)]
         self._late: dict[int, tuple[Action, Any]] = {}
         self._late_number = 0
-
-    def state(self, partition: Partition) -> PartitionState:
-        state = self.partitions.get(partition)
-        if state is None:
-            state = self.partitions[partition] = PartitionState()
-        return state
 
     # ---- effects that land later
 
@@ -94,31 +80,6 @@ class Cluster:
             self.scheduler.after(0, self.land_late, number)
 
     # ---- reading
-
-    def read(
-        self, state: PartitionState, first: Key | None, last: Key | None, after: Key | None, limit: int
-    ) -> list[Row]:
-        """Up to `limit` rows of a span, behind `after` if that is given, as plain reads see them at this instant."""
-        if state.undecided is not None:
-            self.faults.observe(READ_MISSED_UNDECIDED)
-        keys = state.keys
-        if after is not None:
-            low = bisect_right(keys, after)
-        else:
-            low = 0 if first is None else bisect_left(keys, first)
-        high = len(keys) if last is None else bisect_right(keys, last)
-        rows = state.rows
-        if not state.sparse:
-            return [rows[key].record for key in keys[low : min(high, low + limit)]]
-        now_us = self.scheduler.now_us
-        seen: list[Row] = []
-        for key in keys[low:high]:
-            row = rows[key].seen_at(now_us)
-            if row is not None:
-                if len(seen) == limit:
-                    break
-                seen.append(row)
-        return seen
 
     def met(self, state: PartitionState, wanted: Wanted, limit: int) -> tuple[Values, list[Row]]:
         """The flags and a page of rows, as a plain read finds them that may meet what only one replica has."""
@@ -225,63 +186,6 @@ class Cluster:
         if self.write_listener is not None:
             self.write_listener(partition, rows)
 
-    def _merge(self, state: PartitionState, key: Key, values: Values, stamp: int, ttl_seconds: int | None) -> None:
-        if not values:
-            return
-        found = state.rows.get(key)
-        if found is None:
-            present = dict(values)
-            if None in present.values():
-                present = {column: value for column, value in values.items() if value is not None}
-            found = state.rows[key] = RowState(Row(key, present), dict.fromkeys(values, stamp))
-            keys = state.keys
-            if not keys or keys[-1] < key:
-                keys.append(key)
-            else:
-                insort(keys, key)
-            if present and ttl_seconds is None:
-                return
-            changed: Iterable[str] = values
-        else:
-            changed = self._merge_cells(found, values, stamp)
-        if not found.record.values:
-            # The cells' stamps stay: they decide about writes that come later and were stamped earlier.
-            state.sparse = True
-        if ttl_seconds is not None:
-            expires_us = self.scheduler.now_us + ttl_seconds * MICROSECONDS_PER_SECOND
-            state.sparse = True
-            if found.expiries is None:
-                found.expiries = {}
-            for column in changed:
-                found.expiries[column] = expires_us
-        elif found.expiries is not None:
-            for column in changed:
-                found.expiries.pop(column, None)
-
-    def _merge_cells(self, found: RowState, values: Values, stamp: int) -> list[str]:
-        """Lets the higher stamp win, cell by cell; gives the columns that were set."""
-        merged: dict[str, Value] = dict(found.record.values)
-        stamps = found.stamps
-        won = []
-        for column, value in values.items():
-            before = stamps.get(column, NEVER)
-            if stamp < before or (stamp == before and not _wins(value, merged.get(column))):
-                self.faults.observe(WRITE_OUTDATED)
-                continue
-            won.append(column)
-            stamps[column] = stamp
-            if value is None:
-                merged.pop(column, None)
-            else:
-                merged[column] = value
-        found.record = Row(found.record.key, merged)
-        return won
-
-    @staticmethod
-    def _remove(state: PartitionState, key: Key) -> None:
-        del state.rows[key]
-        del state.keys[bisect_left(state.keys, key)]
-
     # ---- conditional changes
 
     def change(self, change: Change) -> Applied | Refused:
@@ -320,30 +224,6 @@ class Cluster:
                 rows[row_change.key] = row.values
         return Refused(state.flags, rows)
 
-    def _row(self, state: PartitionState, key: Key) -> Row | None:
-        found = state.rows.get(key)
-        return None if found is None else found.seen_at(self.scheduler.now_us)
-
-    def _holds(self, state: PartitionState, change: Change) -> bool:
-        flags = state.flags
-        for flag, expected in change.expect_flags.items():
-            if flags.get(flag) != expected:
-                return False
-        rows = state.rows
-        for key, expect, _ in change.rows:
-            found = rows.get(key)
-            if found is None:
-                for expected in expect.values():
-                    if expected is not None:
-                        return False
-                continue
-            row = found.seen_at(self.scheduler.now_us) if found.expiries else found.record
-            values: Values = {} if row is None else row.values
-            for column, expected in expect.items():
-                if values.get(column) != expected:
-                    return False
-        return True
-
     def _tell(self, change: Change) -> None:
         if self.change_listener is not None:
             self.change_listener(change)
@@ -357,18 +237,6 @@ class Cluster:
             elif values:
                 self._merge(state, key, values, order, change.ttl_seconds)
         self._set_flags(state, change, order)
-
-    @staticmethod
-    def _set_flags(state: PartitionState, change: Change, order: int) -> None:
-        if change.set_flags:
-            flags = dict(state.flags)
-            for flag, value in change.set_flags.items():
-                state.flag_stamps[flag] = order
-                if value is None:
-                    flags.pop(flag, None)
-                else:
-                    flags[flag] = value
-            state.flags = flags
 
     def _complete(self, state: PartitionState) -> None:
         undecided = state.undecided
@@ -422,26 +290,3 @@ class Cluster:
         waiting, state.until_dropped = state.until_dropped, []
         for index, number in enumerate(waiting):
             self.scheduler.after(release_us[index % len(release_us)], self.land_late, number)
-
-    @staticmethod
-    def _drop_cells(state: PartitionState, stamp: int) -> None:
-        rows: dict[Key, RowState] = {}
-        for key in state.keys:
-            row = state.rows[key]
-            stamps = {column: written for column, written in row.stamps.items() if written > stamp}
-            values = {column: value for column, value in row.record.values.items() if column in stamps}
-            if stamps:
-                kept = rows[key] = RowState(Row(key, values), stamps)
-                if row.expiries is not None:
-                    kept.expiries = {column: at for column, at in row.expiries.items() if column in stamps}
-        state.rows = rows
-        state.keys = list(rows)
-        state.flag_stamps = {flag: written for flag, written in state.flag_stamps.items() if written > stamp}
-        state.flags = {flag: value for flag, value in state.flags.items() if flag in state.flag_stamps}
-
-
-def _wins(value: Value, present: Value) -> bool:
-    """Whether a cell with the same stamp takes the other's place: unset wins, then the greater value."""
-    if value is None or present is None:
-        return value is None
-    return value >= present  # type: ignore[operator]

@@ -9,6 +9,7 @@ from angelhair.errors import OutcomeUnknown, Unavailable
 from angelhair.simulation import Process, World
 from angelhair.simulation import cluster as consequences
 from angelhair.simulation import faults as kinds
+from angelhair.simulation.partitions import READ_MISSED_UNDECIDED, WRITE_OUTDATED
 from tests.simulation.core.helpers import (
     CONDITIONAL,
     HOURS_MS,
@@ -166,7 +167,7 @@ def test_the_higher_stamp_wins_whoever_comes_last() -> None:
     world.run_for_ms(6_000)
     write(slow, (1, "third"))
     assert bodies(slow) == {1: "third"}
-    assert world.faults.observed == {consequences.WRITE_OUTDATED: 1}
+    assert world.faults.observed == {WRITE_OUTDATED: 1}
 
 
 def test_a_process_never_stamps_backwards_when_its_clock_jumps_back() -> None:
@@ -214,7 +215,7 @@ def test_change_undecided_is_missed_by_reads_until_the_next_change_completes_it(
         assert raise_count(process, 1, None, 2) == Refused({}, {1: {"count": 1}})
         assert counts(process) == {1: 1}
         if missed:
-            assert world.faults.observed[consequences.READ_MISSED_UNDECIDED] == 1
+            assert world.faults.observed[READ_MISSED_UNDECIDED] == 1
         completed += world.faults.observed.get(consequences.UNDECIDED_COMPLETED, 0)
     assert completed > 20
 
