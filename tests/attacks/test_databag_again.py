@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -14,63 +12,11 @@ from angelhair.engine.databag import ids
 from angelhair.engine.databag.cut import Run, cut
 from angelhair.engine.engine import Engine
 from angelhair.engine.schema import BAG_LOCKS, BAG_MESSAGES
-from angelhair.engine.store import Span, Store, Table
-from angelhair.model import DATABAG, Ask, Delivery, MessageId, NewMessage, QueueSettings
+from angelhair.engine.store import Table
+from angelhair.model import MessageId
+from tests.attacks.bags import SECOND_MS, create, delete, put, receive
 from tests.attacks.worlds import HOUR_MS, SteppedClock, new_world, played, server
-from tests.faults import Between, FaultyStore, Item
-
-SECOND_MS = 1_000
-POLLS = 20
-
-
-async def create(engine: Engine, **settings: int) -> None:
-    await engine.create_queue("shop", "bag", QueueSettings(kind=DATABAG, **settings))  # type: ignore[arg-type]
-
-
-async def put(engine: Engine, count: int, body: bytes = b"m", at_once: int = 20) -> list[MessageId]:
-    found: list[MessageId] = []
-    while len(found) < count:
-        outcomes = await engine.put("shop", "bag", [NewMessage(body)] * min(at_once, count - len(found)))
-        for outcome in outcomes:
-            assert isinstance(outcome, MessageId)
-            found.append(outcome)
-    return found
-
-
-async def receive(engine: Engine, most: int) -> list[Delivery]:
-    (found,) = await engine.receive("shop", "bag", [Ask(most)])
-    assert isinstance(found, list)
-    return found
-
-
-async def delete(engine: Engine, *messages: MessageId) -> None:
-    assert await engine.ack("shop", "bag", [str(message) for message in messages]) == [None] * len(messages)
-
-
-class Counted(Between):
-    """Rows of messages that were read, what the bodies of those that are not deleted come to, and calls that read
-    some."""
-
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self.begin()
-
-    def begin(self) -> None:
-        self.calls = self.spans = self.rows = self.bytes = 0
-
-    async def _pass(self, verb: str, items: Sequence[Any]) -> list[Any]:
-        found = await super()._pass(verb, items)
-        if verb == "read":
-            some = [
-                slice_ for item, slice_ in zip(items, found, strict=True)
-                if isinstance(item, Span) and item.partition.table is BAG_MESSAGES
-            ]
-            self.calls += bool(some)
-            self.spans += len(some)
-            self.rows += sum(len(slice_.rows) for slice_ in some)
-            there = [row for slice_ in some for row in slice_.rows if row.values.get("deleted") is None]
-            self.bytes += sum(len(row.values.get("body") or b"") for row in there)
-        return found
+from tests.faults import FaultyStore, Item
 
 
 @played
@@ -124,72 +70,6 @@ async def test_d7_what_was_deleted_here_after_the_first_look_is_not_given(verb: 
     faulty.next(verb, table, deleted, when=is_it)
     found = await receive(engine, 1_000)
     assert not found, f"{len(found)} were given after their delete was confirmed by the same server"
-
-
-async def read_by_a_poll(waiting: int, body: bytes) -> tuple[int, int]:
-    """Rows that a receive reads for nothing, and the bytes of their bodies, when so many messages wait behind locks of
-    every second partition and the others are empty."""
-    clock, store = new_world()
-    counted = Counted(store)
-    engine = server(counted, clock)
-    await create(engine, min_partitions=1_000, max_partitions=1_000, visibility_timeout_ms=SECOND_MS)
-    await put(engine, 2 * waiting, body, at_once=1_000)
-    for _ in range(500):
-        # Whose turn comes is locked for long, and the next one for a second.
-        await engine.receive("shop", "bag", [Ask(1, 12 * HOUR_MS)])
-        await receive(engine, 1)
-    for _ in range(100):
-        clock.ms += SECOND_MS
-        found = await receive(engine, 1_000)
-        await delete(engine, *(delivery.id for delivery in found))
-        await engine.step("shop", "bag")
-        if not found:
-            break
-    counted.begin()
-    for _ in range(POLLS):
-        clock.ms += SECOND_MS
-        assert await receive(engine, 10) == []
-    return counted.rows // POLLS, counted.bytes // POLLS
-
-
-@played
-async def test_d5_a_poll_does_not_read_what_waits_behind_locks() -> None:
-    """D5: get does not grow with depth. Every second partition is locked for long, and thousands wait behind these
-    locks; the others are empty. As nothing was found in those, little is expected, and all of a block is read with one
-    range, from the first that is unlocked to the last: every poll reads all that waits."""
-    few, many = (await read_by_a_poll(2_000, b"m"))[0], (await read_by_a_poll(16_000, b"m"))[0]
-    assert many <= limits.BAG_LOOK_MOST_ROWS + few, f"{many} rows, and {few} where an eighth waits"
-
-
-@played
-async def test_d5_a_poll_does_not_read_the_bodies_of_what_waits_behind_locks() -> None:
-    """As above, with fewer messages that are large."""
-    _, read = await read_by_a_poll(1_000, b"m" * 20_000)
-    assert read <= 2 * limits.BAG_LOOK_BYTES, f"{read // 1_000_000} MB for nothing"
-
-
-async def read_after_a_rush(messages: int) -> int:
-    """Rows that are read for ten of so many, by who has found nothing just before they came."""
-    clock, store = new_world()
-    counted = Counted(store)
-    engine = server(counted, clock)
-    await create(engine)
-    for _ in range(2):
-        assert await receive(engine, 10) == []
-    await put(engine, messages, at_once=1_000)
-    clock.ms += 2 * SECOND_MS
-    counted.begin()
-    assert len(await receive(engine, 10)) == 10
-    return counted.rows
-
-
-def test_d5_what_who_expects_nothing_reads_of_a_rush_does_not_grow_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """D5: get does not grow with depth. Who has found nothing looks at all epochs of all blocks at once; each read is
-    bounded, and how many there are is not: ten messages of a backlog of sixty epochs are sixty times sixteen reads, in
-    one call, of 64 rows each."""
-    monkeypatch.setattr(limits, "BAG_EPOCH_MESSAGES", 64)
-    few, many = (asyncio.run(read_after_a_rush(messages)) for messages in (16_000, 160_000))
-    assert many <= limits.BAG_BLOCKS * limits.BAG_LOOK_MOST_ROWS, f"{many} rows, and {few} of a tenth"
 
 
 LOW, HIGH = range(64), range(192, 256)

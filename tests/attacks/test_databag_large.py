@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from angelhair import limits
-from tests.attacks.test_databag_again import SECOND_MS, Counted, create, delete, put, receive
+from tests.attacks.bags import SECOND_MS, Counted, create, delete, put, receive
 from tests.attacks.worlds import new_world, played, server
 
 CALLS = 6
