@@ -11,7 +11,10 @@ The contract, in the words that `tests/contract` checks:
  1. `read` sees every write, change and drop that was confirmed before the read began. It may or may not see those
     whose outcome is not known yet: one row of them and not the next, and not again what it saw once; of a row some
     columns and not the others, if somebody has read those alone. So a column of bytes in a plain table is read with
-    all of its row. A span that is read in several pages is not a snapshot; its flags are at least as old as its rows.
+    all of its row. Of a change its flags, which every read of the partition sees, may be there before its rows: who
+    takes a flag for a word on rows has the change land first, by another one of that partition, which may only test.
+    A span that is read in several pages is not a snapshot; of what was confirmed its flags are at least as old as its
+    rows.
  2. `write` is blind and idempotent: the same rows again change nothing. For two different values under one key the
     last one by the store's clocks wins, so callers write a key once, or do not care which value stays. The rows of
     one write need not land together.

@@ -230,7 +230,29 @@ async def visit(lane: Lane, marks: Marks, bucket: int, now: Moment, expiring: bo
         # Written after everybody had looked, by a put that was never confirmed: it is delivered all the same (A6).
         await admit(lane, bucket, [Arrival(*item) for item in findings.unadmitted], now)
         return findings, False
+    if _is_done(lane, marks, bucket, findings) and findings.flags.get("admitted") is not None:
+        if not await _have_admitted_land(lane, bucket, findings):
+            return findings, False
+        findings = await examine(lane, marks, bucket, expiring)
+        if findings.unadmitted:
+            return findings, False
     return findings, await _finish_if_done(lane, marks, bucket, findings, now, expiring)
+
+
+def _is_done(lane: Lane, marks: Marks, bucket: int, findings: Findings) -> bool:
+    """Whether it is settled, not finished, and nothing in it is left to deliver."""
+    return findings.flags.get("finished") is None and bucket < marks.settled and not findings.unsettled
+
+
+async def _have_admitted_land(lane: Lane, bucket: int, findings: Findings) -> bool:
+    """Whoever admits raises a flag, and that may be seen before the message's own row is (row 19 of docs/cassandra.md).
+    A conditional write of the same partition, even one that only tests, has both land first; what it finds beside the
+    flag that was seen is all that was admitted under it."""
+    flags: dict[str, Value] = {"final": 1, "finished": None, "admitted": findings.flags.get("admitted")}
+    outcome = await change_one(lane.store, Change(lane.states(bucket), expect_flags=flags))
+    if isinstance(outcome, StoreError):
+        raise outcome
+    return isinstance(outcome, Applied)
 
 
 async def _finish_if_done(
@@ -240,7 +262,7 @@ async def _finish_if_done(
     if findings.flags.get("finished") is not None:
         lane.view.remember_finished(bucket)
         return True
-    if bucket >= marks.settled or findings.unsettled:
+    if not _is_done(lane, marks, bucket, findings):
         return False
     # The history of a bucket counts from here: a clock that is a year ahead must not keep it for a year (R5).
     finished_at = now.wall_ms if trusted else await lane.store.time_ms()
