@@ -22,14 +22,15 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed import put, wake
-from angelhair.engine.bucketed.examine import MOVING
+from angelhair.engine.bucketed.examine import MOVING, is_over
 from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
+from angelhair.engine.bucketed.stretches import stretches
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.schema import is_whole
 from angelhair.engine.settling import change_one
-from angelhair.engine.store import Applied, Change, Refused, RowChange, Slice, Span, Value, Values
+from angelhair.engine.store import Applied, Change, Key, Refused, RowChange, Span, Value, Values
 from angelhair.errors import InvalidRequest, StoreError
 from angelhair.model import MessageId, NewMessage
 
@@ -158,21 +159,23 @@ def _free(candidate: Candidate, row: Values) -> bool:
 
 async def resume(source: Lane, bucket: int, numbers: Sequence[int], find: FindLane, attempt: str, now: Moment) -> int:
     """Steps 3 and 4 for rows that are moving; returns how many arrived."""
-    first, last = min(numbers), max(numbers)
+    near = stretches(source, numbers)
     # The bodies first: one that is still moving then had not been erased when it was read.
-    (bodies,) = await source.store.read([Span(source.bodies(bucket), first, last)])
-    (states,) = await source.store.read([Span(source.states(bucket), first, last)])
-    if any(_is_torn(row.values) for row in states.rows):
-        states = await _settled_states(source, bucket, states)
-    born = {row.key: row.values for row in bodies.rows if is_whole(row.values)}
-    wanted = set(numbers)
+    bodies = await source.store.read([Span(source.bodies(bucket), first, last) for first, last in near])
+    moving = await _moving(source, bucket, near)
+    born = {row.key: row.values for part in bodies for row in part.rows if is_whole(row.values)}
     arrived = 0
-    for row in states.rows:
-        if row.key in wanted and row.values.get("settled") == MOVING and not _is_torn(row.values):
-            number = int(row.key)
-            # What is not there, or in part, was put by somebody who has not been told so yet, and may be: it stays.
-            if number in born:
-                arrived += await _resume_one(source, bucket, number, row.values, born[number], find, attempt, now)
+    unborn: dict[int, Values] = {}
+    for number in numbers:
+        state = moving.get(number)
+        if state is None:
+            continue
+        if number in born:
+            arrived += await _resume_one(source, bucket, number, state, born[number], find, attempt, now)
+        else:
+            unborn[number] = state
+    if unborn:
+        await _let_go(source, bucket, unborn, now)
     return arrived
 
 
@@ -181,13 +184,31 @@ def _is_torn(state: Values) -> bool:
     return state.get("settled") == MOVING and state.get("moving_to") is None
 
 
-async def _settled_states(source: Lane, bucket: int, states: Slice) -> Slice:
-    """Read again after a conditional write of the same partition, which has others land first."""
-    torn = [row.key for row in states.rows if _is_torn(row.values)]
-    tests = [RowChange(key, {"settled": MOVING, "moving_to": None}, {}) for key in torn]
-    await change_one(source.store, Change(source.states(bucket), tests))
-    (found,) = await source.store.read([Span(source.states(bucket), states.rows[0].key, states.rows[-1].key)])
-    return found
+async def _moving(source: Lane, bucket: int, near: Sequence[tuple[int, int]]) -> dict[Key, Values]:
+    """By number, the states of what is moving."""
+    spans = [Span(source.states(bucket), first, last) for first, last in near]
+    found = await source.store.read(spans)
+    if torn := [row.key for part in found for row in part.rows if _is_torn(row.values)]:
+        # Read again after a conditional write of the same partition, which has others land first.
+        tests = [RowChange(key, {"settled": MOVING, "moving_to": None}, {}) for key in torn]
+        await change_one(source.store, Change(source.states(bucket), tests))
+        found = await source.store.read(spans)
+    return {
+        row.key: row.values for part in found for row in part.rows
+        if row.values.get("settled") == MOVING and not _is_torn(row.values)
+    }
+
+
+async def _let_go(source: Lane, bucket: int, unborn: dict[int, Values], now: Moment) -> None:
+    """What is not there, or in part, was put by somebody who has not been told so yet, and may be: it stays, until the
+    queue's retention or a purge takes it like any other."""
+    marks = await read_marks(source)
+    for number, state in unborn.items():
+        date = {"enqueued_at": state.get("moving_at")}
+        if is_over(source, marks, number, date, now, source.trusts_clock(now)):
+            to, revision = state.get("moving_to"), state.get("revision")
+            assert isinstance(to, str) and isinstance(revision, int)
+            await _give_back(source, bucket, number, to, revision, now)
 
 
 async def _resume_one(
@@ -293,7 +314,7 @@ async def _alive(lane: Lane) -> bool:
 
 
 async def _give_back(source: Lane, bucket: int, number: int, to: str, revision: int, now: Moment) -> None:
-    """The target is gone: the message is visible again where it was."""
+    """The target is gone, or the message is over: it is again where it was."""
     values: Values = {
         "settled": None,
         "moving_to": None,

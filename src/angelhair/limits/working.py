@@ -68,6 +68,10 @@ PORTION_BYTES = 16 * 1024 * 1024
 FIRST_BODY_BYTES = 128 * 1024
 """What a server takes for the size of a queue's messages before it has seen one: 128 of them in its first portion."""
 
+STRETCH_GAP_BYTES = 64 * 1024
+"""Bytes of bodies between two messages that are wanted, by what is typical of their queue, that are read along: about
+as dear as a range of its own. Large ones are left out: a bucket may hold more of them than memory does."""
+
 RECEIVE_BYTES = 64 * 1024 * 1024
 """Bytes after which a group of receives takes what it has, be it less than was asked for."""
 

@@ -94,9 +94,10 @@ def judge(lane: Lane, marks: Marks, states: Slice, bodies: Slice, now: Moment, e
         body = born.pop(number, None)
         settled = values.get("settled")
         if body is None and settled != VOID:
-            # The store is damaged. When it was first delivered is the next best date.
+            # The store is damaged, or nobody has confirmed it. When it was first delivered, or was to come again, are
+            # the next best dates.
             findings.bodiless = True
-            body = {"enqueued_at": values.get("first_delivered_at")}
+            body = {"enqueued_at": values.get("first_delivered_at") or values.get("visible_at")}
         findings.keyed = max(findings.keyed, _whole(body or {}, "keyed") or 0)
         if values.get("erased_at") is not None:
             findings.erased.append(number)
