@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from angelhair.engine.bucketed import put
 from angelhair.engine.bucketed.lane import Lane
+from angelhair.engine.bucketed.stretches import stretches
 from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span, Values
 from angelhair.model import NewMessage
@@ -18,21 +19,10 @@ async def as_they_stand(lane: Lane, wanted: Sequence[put.Placed], now_ms: int) -
     spans = [
         Span(lane.bodies(bucket), first, last)
         for bucket, inside in lane.by_bucket(placed.number for placed in wanted).items()
-        for first, last in _stretches(sorted(inside))
+        for first, last in stretches(lane, inside)
     ]
     rows = {row.key: row.values for part in await read_surely(lane.store, spans) for row in part.rows}
     return {placed.number: _as_it_stands(lane, placed, rows.get(placed.number), now_ms) for placed in wanted}
-
-
-def _stretches(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Numbers that follow each other, as first and last: bodies between them that nobody wants are not read."""
-    first = last = numbers[0]
-    for number in numbers[1:]:
-        if number != last + 1:
-            yield first, last
-            first = number
-        last = number
-    yield first, last
 
 
 def _as_it_stands(lane: Lane, placed: put.Placed, row: Values | None, now_ms: int) -> put.Placed | None:

@@ -9,6 +9,7 @@ from angelhair.engine.bucketed.examine import examine
 from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets
+from angelhair.engine.bucketed.stretches import stretches
 from angelhair.engine.schema import BODY_DATES
 from angelhair.engine.store import Span
 from angelhair.model import MessageId, Peeked
@@ -65,15 +66,16 @@ async def peek(lane: Lane, most: int, expiring: bool) -> list[Peeked]:
         by_bucket.setdefault(bucket, []).append(candidate)
     peeked: list[Peeked] = []
     for bucket, candidates in by_bucket.items():
-        first, last = candidates[0].number, candidates[-1].number
-        (bodies,) = await lane.store.read([Span(lane.bodies(bucket), first, last)])
+        near = stretches(lane, [candidate.number for candidate in candidates])
+        bodies = await lane.store.read([Span(lane.bodies(bucket), first, last) for first, last in near])
         # After the bodies: who erases a message settles it first.
-        (states,) = await lane.store.read(
-            [Span(lane.states(bucket), first, last, None, ("body", "delivery", "settled"))]
+        states = await lane.store.read(
+            [Span(lane.states(bucket), first, last, None, ("body", "delivery", "settled")) for first, last in near]
         )
-        settled = {row.key for row in states.rows if row.values.get("settled") is not None}
-        born = {row.key: row.values for row in bodies.rows if row.key not in settled}
-        changed = {row.key: row.values.get("body") for row in states.rows}
+        told = [row for part in states for row in part.rows]
+        settled = {row.key for row in told if row.values.get("settled") is not None}
+        born = {row.key: row.values for part in bodies for row in part.rows if row.key not in settled}
+        changed = {row.key: row.values.get("body") for row in told}
         for candidate in candidates:
             values = born.get(candidate.number)
             if values is None:

@@ -20,6 +20,7 @@ from angelhair.engine.bucketed.first import split_origin
 from angelhair.engine.bucketed.lane import Candidate, Lane, read_marks
 from angelhair.engine.bucketed.opening import open_buckets, still_there
 from angelhair.engine.bucketed.reader import close_passed, read_new
+from angelhair.engine.bucketed.stretches import stretches
 from angelhair.engine.bucketed.whole import whole_ones
 from angelhair.engine.identities import Identities
 from angelhair.engine.making import maker
@@ -220,8 +221,9 @@ async def _bodies_of(lane: Lane, claims: Claims) -> dict[int, dict[str, Value]]:
         return {}
     spans: list[Span] = []
     for bucket, numbers in needed.items():
-        spans.append(Span(lane.bodies(bucket), min(numbers), max(numbers)))
-        spans.append(Span(lane.states(bucket), min(numbers), max(numbers), None, ("body", "delivery", "settled")))
+        for first, last in stretches(lane, numbers):
+            spans.append(Span(lane.bodies(bucket), first, last))
+            spans.append(Span(lane.states(bucket), first, last, None, ("body", "delivery", "settled")))
     found = await lane.store.read(spans)
     wanted = {number for numbers in needed.values() for number in numbers}
     bodies: dict[int, dict[str, Value]] = {}

@@ -11,32 +11,33 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.bucketed.examine import remaining_ms
 from angelhair.engine.bucketed.lane import Candidate, Lane
+from angelhair.engine.bucketed.stretches import stretches
 from angelhair.engine.schema import is_whole
-from angelhair.engine.store import Key, Span, Values
+from angelhair.engine.store import Span, Values
 
 
 async def whole_ones(lane: Lane, found: list[tuple[int, Candidate]]) -> list[tuple[int, Candidate]]:
     """Those that were delivered before, and of the others those that are there, with what they say."""
-    unread: dict[int, set[Key]] = {}
+    unread: dict[int, set[int]] = {}
     for bucket, candidate in found:
         if candidate.body is None and not candidate.delivery:
             unread.setdefault(bucket, set()).add(candidate.number)
     if not unread:
         return found
     parts = await lane.store.read(
-        [Span(lane.bodies(bucket), min(numbers), max(numbers)) for bucket, numbers in unread.items()]
+        [
+            Span(lane.bodies(bucket), first, last)
+            for bucket, numbers in unread.items() for first, last in stretches(lane, numbers)
+        ]
     )
-    rows = {
-        bucket: {row.key: row.values for row in part.rows if row.key in numbers}
-        for (bucket, numbers), part in zip(unread.items(), parts, strict=True)
-    }
+    rows = {int(row.key): row.values for part in parts for row in part.rows}
     now = lane.clock.now()
     whole: list[tuple[int, Candidate]] = []
     for bucket, candidate in found:
         if candidate.number not in unread.get(bucket, ()):
             whole.append((bucket, candidate))
             continue
-        values = rows[bucket].get(candidate.number, {})
+        values = rows.get(candidate.number, {})
         wait_ms = _wait_ms(lane, candidate, values, now)
         if wait_ms is None:
             whole.append((bucket, _with_content(lane, candidate, values)))
