@@ -25,11 +25,18 @@ def message_of(values: Values) -> NewMessage:
 async def set_aside(line: Line, items: Sequence[tuple[Held, Entry, int, int]]) -> int:
     """Writes messages again, each at this time by the wall clock and with so many deliveries; how many arrived. Those
     that did are settled where they were, and their receipts good for an ack as long as this server remembers."""
-    # What was acked since it was chosen says nothing any more.
-    items = [item for item in items if not item[1].settled]
+    # What was acked since it was chosen says nothing any more; and once is enough.
+    items = [item for item in items if not (item[1].settled or item[1].on_its_way)]
     puttings = [again(entry.key, entry.values, at_ms, deliveries) for _, entry, at_ms, deliveries in items]
+    for _, entry, _, _ in items:
+        entry.on_its_way = True
+    try:
+        outcomes = await put(line, puttings)
+    finally:
+        for _, entry, _, _ in items:
+            entry.on_its_way = False
     arrived = 0
-    for (held, entry, _, _), outcome in zip(items, await put(line, puttings), strict=True):
+    for (held, entry, _, _), outcome in zip(items, outcomes, strict=True):
         if isinstance(outcome, MessageId):
             arrived += 1
             place = (outcome.lane, uuid_text(outcome.number))

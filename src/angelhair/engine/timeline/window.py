@@ -28,6 +28,8 @@ class Entry:
     settled: bool = False
     acked: int | None = None
     """The delivery that was acked."""
+    on_its_way: bool = False
+    """Being written again, at a later time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,6 +111,11 @@ class Held:
         self.ready.append(entry)
         self.size += _size(values)
         return entry
+
+    @property
+    def setting_aside(self) -> bool:
+        """Whether something of it is being written again just now."""
+        return any(entry.on_its_way for entry in self.window.values())
 
     def failed(self, now: Moment) -> list[Entry]:
         """What was given more than once and not acked, whose time-out has passed, or of which its consumer has said
