@@ -1,7 +1,7 @@
 """Plays seeds with a mutant at work until a checker catches it.
 
 Where each mutant was caught last is remembered in `caught.json` and played first: most are found there again at once.
-`python -m tests.simulation.mutants.hunt` hunts them all from seed 0 on and writes the file anew.
+`python -m tests.simulation.mutants.hunt` hunts for those that are not, and writes the file anew.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _hunt_by_name(name: str) -> tuple[str, int | None]:
     from tests.simulation.mutants import MUTANTS
 
     gc.disable()
-    catch = hunt(next(mutant for mutant in MUTANTS if mutant.name == name))
+    catch = hunt(next(mutant for mutant in MUTANTS if mutant.name == name), remembered().get(name))
     return name, None if catch is None else catch.seed
 
 
