@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from angelhair import AsyncClient, Client
 from angelhair.errors import InvalidReceipt, InvalidRequest
 from tests.client.server import Served
 
@@ -34,3 +35,11 @@ def test_a_count_is_a_whole_number(server: Served, client: Any, verb: str, count
     with pytest.raises(InvalidRequest) as raised:
         getattr(client, verb)("chores", count)
     assert (raised.value.field, server.requests) == ("count", [])
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(("retry", "is_of"), [(60, "int"), (True, "bool"), ("1m", "str")])
+def test_how_to_try_again_is_not_a_number(kind: Any, retry: Any, is_of: str) -> None:
+    """Else the first call would say that an int has no total_seconds."""
+    with pytest.raises(InvalidRequest, match=rf"retry: must be an angelhair.Retry, such as .*, or None, not {is_of}$"):
+        kind("http://127.0.0.1:1", retry=retry)
