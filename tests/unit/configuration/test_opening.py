@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
+import threading
 from pathlib import Path
 
 import cassandra
@@ -112,6 +115,28 @@ def test_a_cassandra_that_is_not_there_is_one_line() -> None:
     assert str(error) == "Cassandra cannot be reached at 127.0.0.1 port 1: Connection refused"
 
 
+def test_what_is_no_cassandra_is_one_line() -> None:
+    """A web server, say, whose first letter the driver takes for the version of a protocol."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.recv(1)
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        port = listening.getsockname()[1]
+        error = refused(Settings(contact_points=("127.0.0.1",), cassandra_port=port))
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert isinstance(error, Unavailable)
+    assert str(error) == (f"Cassandra cannot be reached at 127.0.0.1 port {port}: what answers there does not speak "
+                          "Cassandra's protocol; see cassandra_port")
+
+
 def test_what_the_driver_says_becomes_one_line() -> None:
     def told(cause: Exception) -> AngelhairError:
         try:
@@ -137,6 +162,8 @@ def test_what_the_driver_says_becomes_one_line() -> None:
     assert str(nobody) == "Cassandra cannot be reached at 127.0.0.1 port 1: no node is there to be asked"
     late = told(cassandra.OperationTimedOut({"a:1": "Client request timeout. See Session.execute"}, "a:1"))
     assert str(late) == "Cassandra cannot be reached at 127.0.0.1 port 1: no answer in time from a:1"
+    nameless = told(cassandra.UnresolvableContactPoints({}))
+    assert str(nameless) == "Cassandra cannot be reached at 127.0.0.1 port 1: none of these names has an address"
     long = told(cassandra.DriverException("x" * 1000))
     assert len(str(long)) < 300
 
