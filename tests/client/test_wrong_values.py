@@ -43,3 +43,18 @@ def test_how_to_try_again_is_not_a_number(kind: Any, retry: Any, is_of: str) -> 
     """Else the first call would say that an int has no total_seconds."""
     with pytest.raises(InvalidRequest, match=rf"retry: must be an angelhair.Retry, such as .*, or None, not {is_of}$"):
         kind("http://127.0.0.1:1", retry=retry)
+
+
+@pytest.mark.parametrize(("there", "missing", "field"), [
+    ("ANGELHAIR_KEY_ID", "ANGELHAIR_SECRET", "secret"), ("ANGELHAIR_SECRET", "ANGELHAIR_KEY_ID", "key_id"),
+])
+def test_half_an_access_key_is_not_left_out(
+    monkeypatch: pytest.MonkeyPatch, there: str, missing: str, field: str
+) -> None:
+    """Else the server would ask for a key, of somebody who has set it."""
+    monkeypatch.setenv(there, "AHKIAJ4EXAMPLE234567")
+    for value in (None, ""):
+        monkeypatch.delenv(missing, raising=False) if value is None else monkeypatch.setenv(missing, value)
+        with pytest.raises(InvalidRequest) as refused:
+            Client("http://127.0.0.1:1")
+        assert str(refused.value) == f"{field}: {there} is set and {missing} is not: an access key is both"

@@ -129,7 +129,7 @@ class Gate:
             raise missing() from None
         key = self._keyring.find(key_id) or await self._keyring.look_for(key_id)
         if key is None or not compare_digest(key.secret.encode(), secret.encode()) or not key.enabled:
-            raise unknown_key()
+            raise unknown_key(key_id)
         return self._named(request, Caller(key.account, key))
 
     def _named(self, request: Request, caller: Caller) -> Caller:

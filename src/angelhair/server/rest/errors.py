@@ -24,6 +24,7 @@ from angelhair.errors import (
     Unavailable,
 )
 from angelhair.server.auth import Refused
+from angelhair.server.auth.refusals import UnknownKey
 from angelhair.server.http.messages import Response, json_response
 from angelhair.server.rest.own_shapes import Error
 
@@ -105,6 +106,11 @@ def judge(error: Exception) -> Verdict:
         case Refused(code="MissingAuthenticationToken"):
             shown = "its id and secret as user and password, or a signature"
             return Verdict("unauthorized", f"this server asks for an access key: {shown}")
+        case UnknownKey():
+            # Amazon's sentence, which the others get, is about a token that nobody here has heard of.
+            which = f"access key {error.shown_id}" if error.shown_id else "the access key"
+            why = f"{which} is unknown or disabled, or its secret is wrong; see 'angelhair key list'"
+            return Verdict("unauthorized", why)
         case Refused():
             return Verdict("forbidden" if error.code == _DENIED else "unauthorized", error.message)
         case Unavailable():
