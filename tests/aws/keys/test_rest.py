@@ -48,8 +48,8 @@ def test_rest_says_the_same_of_every_key_that_does_not_fit(server: Keyed, shop: 
     disabled = server.key(shop.account)
     server.run("key", "disable", disabled.id)
     said = set()
-    for key in (disabled, Key(disabled.id, "wrong", ""), Key("AHKIAJ4EXAMPLE234567", "x", ""),
-                Key(disabled.secret, disabled.id, "")):
+    swapped = Key(disabled.secret, disabled.id, "")
+    for key in (disabled, Key(disabled.id, "wrong", ""), Key("AHKIAJ4EXAMPLE234567", "x", ""), swapped):
 
         def refused(key: Key = key) -> str:
             with server.rest(key) as line:
@@ -148,7 +148,7 @@ def test_the_python_client_shows_its_key(
         (message,) = client.receive(name)
         assert message.text == "hello"
         client.delete_queue(name)
-    with Client(server.url, key_id=shop.id, secret="wrong") as client, pytest.raises(NotAllowed, match="its secret is wrong"):
+    with Client(server.url, key_id=shop.id, secret="wrong") as client, pytest.raises(NotAllowed, match="secret is"):
         client.put(name, "hello")
 
 

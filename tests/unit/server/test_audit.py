@@ -55,7 +55,8 @@ def test_what_a_client_makes_up_is_cut(caplog: pytest.LogCaptureFixture) -> None
     (basic("AHKIAJ4EXAMPLE234567", "a:b"), "X-Amz-Credential=AHKI1/", "AHKIAJ4EXAMPLE234567"),
     # The two of them swapped, by somebody who had them on two lines; and an id with a line of the log behind it.
     (basic("AHKI" + "S" * 36, "AHKIAJ4EXAMPLE234567"), "", None), (basic("AHKIAJ4EXAMPLE234567\n", "x"), "", None),
-    ("", "", None), (basic("AHKI1", "secret"), "", None), ("Basic /w==", "", None), ("Basic !", "", None), ("AWS4-HMAC-SHA256 Credential=a b/2026", "", None),
+    ("", "", None), (basic("AHKI1", "secret"), "", None),
+    ("Basic /w==", "", None), ("Basic !", "", None), ("AWS4-HMAC-SHA256 Credential=a b/2026", "", None),
     (f"AWS4-HMAC-SHA256 Credential={'a' * 200}/2026", "", None),
 ])
 def test_the_key_that_a_request_names(authorization: str, query: str, key: str | None) -> None:

@@ -49,7 +49,7 @@ REASON_CHARACTERS = 200
 """Of what a driver says; some of its sentences hold a whole cluster."""
 
 _OTHER_PROTOCOL = "This version of the driver does not support protocol version"
-"""Of the first byte that came: a web server's "HTTP" is version 72. Cassandra answers with a version that we offered."""
+"""It takes the first byte that came for one: a web server's "HTTP" is 72. Cassandra answers in one that was offered."""
 
 _SAID_BY_SERVER = re.compile(r'message="(.*)"', re.DOTALL)
 _SAID_LAST = re.compile(r"Last error: (.*?)\"?$", re.DOTALL)
