@@ -165,6 +165,13 @@ def test_a_port_that_is_taken_says_how_to_name_another(tmp_path: Path) -> None:
                         "--port names another\n")
 
 
+def test_where_make_is_likely_it_says_so_by_make(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = Angelhair(NOWHERE)("serve", "--hints", "--port", str(port), "--data", str(tmp_path), expect=1)
+    assert said.err.endswith(f" in use; make serve ARGS='--port {port + 1}' takes another\n")
+
+
 @pytest.mark.parametrize("library", ["uvloop", "httptools", "msgspec", "prometheus_client"])
 def test_serving_without_its_libraries_says_what_to_install(library: str, tmp_path: Path) -> None:
     """As after `pip install angelhair[cassandra]`, which is not enough to serve."""
