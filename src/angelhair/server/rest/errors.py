@@ -126,7 +126,10 @@ def judge(error: Exception) -> Verdict:
             return Verdict("queue_not_found", f"there is no queue {error.name!r}")
         case QueueExists():
             differing = [name.removesuffix("_ms") for name in error.differing]
-            message = f"the queue exists with another value of {', '.join(differing)}"
+            message = (
+                f"queue {error.name!r} exists with another value of {', '.join(differing)}; what is left out counts as "
+                f"its default. PATCH /queues/{error.name} (angelhair queue set) changes settings"
+            )
             return Verdict("queue_exists", message, differing=differing)
         case TopicNotFound():
             return Verdict("topic_not_found", f"there is no topic {error.name!r}")
