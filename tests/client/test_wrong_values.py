@@ -58,3 +58,10 @@ def test_half_an_access_key_is_not_left_out(
         with pytest.raises(InvalidRequest) as refused:
             Client("http://127.0.0.1:1")
         assert str(refused.value) == f"{field}: {there} is set and {missing} is not: an access key is both"
+
+
+@pytest.mark.parametrize("messages", ["abc", b"abc", bytearray(b"abc")])
+def test_one_message_is_not_a_list_of_its_letters(server: Served, client: Any, messages: Any) -> None:
+    with pytest.raises(InvalidRequest, match=r"^messages: must be a list of messages; put takes a single one$"):
+        client.put_many("chores", messages)
+    assert server.requests == []
