@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import sqlite3
 import ssl
 import threading
 from pathlib import Path
@@ -67,6 +68,13 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     error = refused(Settings(data=str(tmp_path)))
     assert isinstance(error, StoreRefused)
     assert str(tmp_path / "angelhair.db") in str(error)
+
+
+def test_a_database_of_another_application_is_named(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "angelhair.db")) as theirs:
+        theirs.execute("CREATE TABLE theirs (x)")
+    error = refused(Settings(data=str(tmp_path)))
+    assert str(error) == f"the file {tmp_path / 'angelhair.db'} is a SQLite database of another application"
 
 
 # --- Cassandra ------------------------------------------------------------------------------------------------------
