@@ -78,15 +78,17 @@ setup: .venv/.ready .old-sdk/.ready $(NODE_SDK) ## everything for development, i
 	@touch $@
 
 serve: .serve/.ready ## a queue service on http://127.0.0.1:9324, from one file; on another port with ARGS='--port 9325'
-	@.serve/bin/python scripts/run.py serve --hints $(ARGS)
+	@echo "serve: the command angelhair is .serve/bin/angelhair"
+	@.serve/bin/angelhair serve --hints $(ARGS)
 
 tour: .serve/.ready ## the life of a queue, told and checked step by step
-	@.serve/bin/python scripts/run.py tour $(ARGS)
+	@.serve/bin/angelhair tour $(ARGS)
 
-.serve/.ready: requirements/serve.txt | need-python
+.serve/.ready: requirements/serve.txt scripts/angelhair | need-python
 	@echo "serve: installing what serving needs in .serve"
 	@$(PYTHON) -m venv .serve
 	@.serve/bin/python -m pip install $(PIP) $(LOCKED) requirements/serve.txt
+	@cp scripts/angelhair .serve/bin/
 	@touch $@
 
 need-python:

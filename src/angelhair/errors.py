@@ -77,6 +77,7 @@ class QueueExists(RequestError):
 
     def __init__(self, account: str, name: str, differing: tuple[str, ...]) -> None:
         super().__init__(f"queue {name!r} exists in account {account!r} with another value of {', '.join(differing)}")
+        self.name = name
         self.differing = differing
 
 

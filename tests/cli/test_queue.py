@@ -29,7 +29,10 @@ def test_settings_and_prefixes_behind_options(angelhair: Angelhair, name: str) -
 def test_create_again_is_as_good_and_with_other_settings_refused(angelhair: Angelhair, queue: str) -> None:
     assert angelhair("queue", "create", queue).out == ""
     said = angelhair("queue", "create", queue, "lanes=2", expect=1)
-    assert said.err == "angelhair queue create: the queue exists with another value of lanes\n"
+    assert said.err == (
+        f"angelhair queue create: queue {queue!r} exists with another value of lanes; what is left out counts as its "
+        f"default. PATCH /queues/{queue} (angelhair queue set) changes settings\n"
+    )
 
 
 @pytest.mark.parametrize(

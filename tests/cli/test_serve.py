@@ -7,6 +7,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,18 @@ def test_on_a_terminal_it_says_what_to_try(host: str, tmp_path: Path) -> None:
         ready, *lines = said.decode().splitlines()
         found = re.match(rf"angelhair serves http://{re.escape(host)}:(\d+) from ", ready)
         assert found is not None, ready
+        (by_aws,) = (line for line in lines if " aws --endpoint-url " in line)
+        listed = subprocess.run(
+            by_aws, shell=True, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS,
+            env={"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+        )
         calls = [line.strip() for line in lines if line.startswith("  curl ")]
         answers = [called(call, "") for call in calls]
         running.send_signal(signal.SIGTERM)
         running.wait(PATIENCE_SECONDS)
     os.close(ours)
     assert [answer.status_code for answer in answers] == [201, 201, 200]
+    assert listed.stderr == "", "as it is printed, on a machine that knows no region and no key"
     (message,) = answers[-1].json()["messages"]
     assert (message["body"], message["content_type"]) == ("hello", "text/plain")
     assert all(f"http://127.0.0.1:{found.group(1)}/" in line for line in [*calls, lines[-1]])

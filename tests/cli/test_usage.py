@@ -65,6 +65,18 @@ def test_every_help_has_an_example_that_parses(parser: argparse.ArgumentParser) 
         assert build_parser({words[1]}).parse_args(words[1:]).program == parser.prog
 
 
+@pytest.mark.parametrize("command", ["account create", "account delete", "key create", "key list", "key disable"])
+def test_usage_of_what_works_on_a_store_is_short(command: str) -> None:
+    """Fifteen lines of what may be said about a Cassandra hid what the command itself takes."""
+    said = subprocess.run(
+        [*COMMAND, *command.split(), "--help"], env=environment(COLUMNS="80"), capture_output=True, text=True,
+        check=True,
+    ).stdout
+    usage, _, rest = said.partition("\n\n")
+    assert len(usage.splitlines()) <= 3 and usage.endswith(" [--data DIR | --contact-points A,B,… …]")
+    assert "--ssl-key FILE" in rest
+
+
 def test_the_list_of_commands_needs_none_of_them() -> None:
     """What keeps `angelhair --help` quick: neither the server, nor the client, nor the simulator is imported."""
     program = "import sys; from angelhair.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
@@ -96,6 +108,10 @@ def test_the_list_of_commands_needs_none_of_them() -> None:
          "angelhair serve --help"),
         (["queue", "list", "--sever=x"], "angelhair queue list: unrecognized arguments: --sever=x (did you mean "
          "--server?); see angelhair queue list --help"),
+        (["queue", "create"], "angelhair queue create: the following arguments are required: QUEUE; see angelhair "
+         "queue create --help"),
+        (["queue", "create", "q", "--nope"], "angelhair queue create: unrecognized arguments: --nope; see angelhair "
+         "queue create --help"),
         (["--colour", "serve"], "angelhair: unrecognized arguments: --colour; see angelhair --help"),
         (["--url", "http://here", "queue", "list"], "angelhair: unrecognized arguments: --url; see angelhair --help"),
         (["get", "q", "--server", "orders"], "angelhair get: --server: 'orders' is not the address of a server, such "
@@ -163,6 +179,13 @@ def test_a_port_that_is_taken_says_how_to_name_another(tmp_path: Path) -> None:
         said = Angelhair(NOWHERE)("serve", "--port", port, "--data", str(tmp_path), expect=1)
     assert said.err == (f"angelhair serve: 127.0.0.1:{port} cannot be listened on: Address already in use; "
                         "--port names another\n")
+
+
+def test_where_make_is_likely_it_says_so_by_make(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = Angelhair(NOWHERE)("serve", "--hints", "--port", str(port), "--data", str(tmp_path), expect=1)
+    assert said.err.endswith(f" in use; make serve ARGS='--port {port + 1}' takes another\n")
 
 
 @pytest.mark.parametrize("library", ["uvloop", "httptools", "msgspec", "prometheus_client"])

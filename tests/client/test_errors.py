@@ -412,6 +412,11 @@ def test_a_code_becomes_its_error(code: str) -> None:
     assert "because" in str(error)
 
 
+def test_the_field_is_said_once() -> None:
+    body = b'{"code": "body_too_large", "message": "body: has 2 bytes", "field": "body", "request_id": "1"}'
+    assert str(refusal(Answer(413, {}, body), "chores")) == "body: has 2 bytes"
+
+
 def test_a_message_that_is_gone() -> None:
     error = refusal(Answer(409, {}, b'{"code": "message_gone", "message": "gone", "request_id": "1"}'), "chores")
     assert type(error) is MessageGone

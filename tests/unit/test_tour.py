@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +37,23 @@ def test_the_tour_is_as_told_from_a_bare_checkout(tmp_path: Path) -> None:
         assert f"\n{number}. " in told.stdout
     assert "\x1b" not in told.stdout, "colours went into a pipe"
     assert list(tmp_path.iterdir()) == [], "a tour without --data leaves nothing behind"
+
+
+def test_the_command_that_make_serve_leaves_runs_this_checkout(tmp_path: Path) -> None:
+    """Beside its Python, in a directory whose name a shell would read otherwise, called from elsewhere."""
+    checkout = tmp_path / "my $HOME 'of' queues"
+    there = checkout / ".serve" / "bin"
+    there.mkdir(parents=True)
+    (checkout / "scripts").symlink_to(ROOT / "scripts")
+    (there / "python").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    (there / "python").chmod(0o755)
+    shutil.copy(ROOT / "scripts" / "angelhair", there)
+    ran = subprocess.run(
+        [there / "angelhair", "put", "--help"], cwd="/", capture_output=True, text=True, check=True,
+    )
+    assert ran.stdout.lower().startswith("usage: angelhair put ")
+    said = subprocess.run([there / "angelhair", "no such"], cwd="/", capture_output=True, text=True, check=False)
+    assert (said.returncode, "no such" in said.stderr) == (2, True), "words stay whole"
 
 
 def test_two_tours_on_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import apsw
 import httpx
+import pytest
 
 from tests.unit.sqlite.disks import Disk
 from tests.wire.server import PATIENCE_SECONDS, running_server
@@ -31,7 +32,7 @@ class SmallDisk(Disk):
         proceed()
 
 
-def test_a_full_disk_is_503_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_is_503_and_loses_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     disk = SmallDisk()
     confirmed: set[str] = set()
     refused: set[str] = set()
@@ -50,6 +51,9 @@ def test_a_full_disk_is_503_and_loses_nothing(tmp_path: Path) -> None:
                 assert (answer.json()["code"], "retry-after" in answer.headers) == ("unavailable", True)
                 refused.add(body)
         assert confirmed
+        assert [record.getMessage() for record in caplog.records if "disk" in record.getMessage()] == [
+            "the disk is full: puts, receives and acks answer 503 until there is space"
+        ]
         # What needs no room is still answered.
         assert client.get("/queues").json()["queues"] == ["q"]
         disk.full_beyond_bytes = None

@@ -21,13 +21,14 @@ def look(url: str, verify: ssl.SSLContext | bool) -> Iterator[Check]:
     except ModuleNotFoundError:
         yield unknown(REACHABLE, f"httpx is not installed, which speaks to servers; {to_install()}")
         return
+    from angelhair.client.transport import broken
+
     with httpx.Client(base_url=url, verify=verify, timeout=limits.DOCTOR_PATIENCE_SECONDS) as http:
         try:
             about = http.get("/")
             ready = http.get("/health/ready")
         except httpx.RequestError as error:
-            hint = "; --ca names the authority to trust" if "CERTIFICATE_VERIFY_FAILED" in str(error) else ""
-            yield wrong(REACHABLE, f"{url}: {type(error).__name__}: {error}".rstrip(": ") + hint)
+            yield wrong(REACHABLE, f"{broken(error).reason}; --no-server looks at a store only")
             return
     who = _json(about)
     if who.get("name") != "angelhair":

@@ -19,6 +19,10 @@ T = TypeVar("T")
 def add_store_flags(parser: argparse.ArgumentParser) -> None:
     """--json, and where the store is."""
     parser.add_argument("--json", action="store_true", help="print JSON")
+    # All that may be said about a store takes fifteen lines, and stands below in any case.
+    usage = parser.format_usage()
+    indent = " " * len(f"usage: {parser.prog} ")
+    parser.usage = f"{usage.removeprefix('usage: ')}{indent}[--data DIR | --contact-points A,B,… …]"
     add_settings_flags(parser, ["embedded", "cassandra"])
 
 

@@ -34,8 +34,10 @@ class Parser(argparse.ArgumentParser):
             first = next(iter(args or []), None)
             asked = self if unknown[0] == first else self._asked(chosen)
             written = unknown[0].partition("=")[0]
-            meant = get_close_matches(written, asked._option_string_actions, 1) if written.startswith("--") else []
-            hint = f" (did you mean {meant[0]}?)" if meant else ""
+            # Without the dashes, which make short words look alike.
+            known = [option[2:] for option in asked._option_string_actions if option.startswith("--")]
+            meant = get_close_matches(written[2:], known, 1) if written.startswith("--") else []
+            hint = f" (did you mean --{meant[0]}?)" if meant else ""
             asked.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return chosen
 

@@ -48,7 +48,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--group", metavar="NAME", help="whose messages they are: who floods a fair queue is served "
                         "after the others")
     parser.add_argument("--priority", type=whole(0, limits.PRIORITIES_MAXIMUM - 1), metavar="N",
-                        help="a higher one is served first, in a queue with so many priorities (default: 0)")
+                        help="0 to 9, a higher one is served first; one above what the queue's priorities allow counts "
+                        "as its highest, so it does nothing in a queue that has only one (default: 0)")
     parser.add_argument("--quiet", "-q", action="store_true", help="print no ids")
     add_server_flags(parser)
 

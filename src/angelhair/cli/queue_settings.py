@@ -32,7 +32,7 @@ class _Option(argparse.Action):
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "settings", metavar="NAME=VALUE", nargs="*",
+        "settings", metavar="NAME=VALUE", nargs="*", default=[],
         help=f"a setting: {', '.join(KNOWN)}. Times as 30, 30s, 5m, 2h, 1d; none where it may be without. "
         "--visibility-timeout 30s says the same as visibility_timeout=30s",
     )

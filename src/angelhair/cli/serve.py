@@ -23,7 +23,8 @@ To try it, in another terminal:
   curl -X PUT {url}/queues/hello
   curl -X PUT {url}/queues/hello/message -H 'Content-Type: text/plain' -d 'hello'
   curl {url}/queues/hello/messages/10
-Or, where the AWS command line is: aws --endpoint-url {url} sqs list-queues
+Or, where the AWS command line is, which wants some region and some key:
+  AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any AWS_DEFAULT_REGION=us-east-1 aws --endpoint-url {url} sqs list-queues
 All that it can do is at {url}/docs; Ctrl-C stops it."""
 
 CANNOT_SERVE = 1
@@ -87,7 +88,16 @@ def _serve(settings: Settings, hints: bool) -> int:
         serving.run(settings, lambda: open_store(settings), listening, ready)
     except SettingsRefused:
         raise
-    except (AngelhairError, serving.CannotListen) as error:
+    except serving.CannotListen as error:
+        hint = ""
+        if error.is_taken:
+            # Whoever asks for hints has most likely started it by make.
+            hint = "; --port names another"
+            if hints:
+                hint = f"; make serve ARGS='--port {settings.port + 1}' takes another"
+        _say(f"{error}{hint}")
+        return CANNOT_SERVE
+    except AngelhairError as error:
         _say(str(error))
         return CANNOT_SERVE
     return 0

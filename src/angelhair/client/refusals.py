@@ -72,7 +72,7 @@ def from_code(
         case "invalid_request":
             return InvalidRequest(field, bare)
         case "body_too_large":
-            return InvalidRequest("body", message)
+            return InvalidRequest("body", message.removeprefix("body: "))
         case "no_dead_letter_queue":
             return InvalidRequest("dead_letter_queue", message)
         case _ if code in DID_NOT_HAPPEN:

@@ -16,7 +16,7 @@ from angelhair.client.plans import Answer, Broken, Call, Pause, Plan, Repeat, Se
 from angelhair.client.reading import Unreadable
 from angelhair.client.refusals import refusal
 from angelhair.clock import Clock, SystemClock
-from angelhair.errors import AngelhairError, OutcomeUnknown, RequestError, StoreError, Unavailable
+from angelhair.errors import AngelhairError, InvalidRequest, OutcomeUnknown, RequestError, StoreError, Unavailable
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -46,6 +46,12 @@ class Manner:
     chance: Callable[[], float] = random
     keyless: dict[str, float] = field(default_factory=dict)
     """Queues that have refused a key, and until when that is believed: one may be made again as another kind."""
+
+    def __post_init__(self) -> None:
+        given: object = self.retry
+        if given is not None and not isinstance(given, Retry):
+            meant = "must be an angelhair.Retry, such as Retry(total_seconds=60), or None"
+            raise InvalidRequest("retry", f"{meant}, not {type(given).__name__}")
 
     def is_keyless(self, queue: str) -> bool:
         return self.keyless.get(queue, 0.0) > self.now()

@@ -70,6 +70,11 @@ def _access_key(key_id: str | None, secret: str | None) -> httpx.BasicAuth | Non
         raise InvalidRequest("secret" if secret is None else "key_id", "is missing; an access key has both")
     if key_id is None or secret is None:
         key_id, secret = os.environ.get(KEY_ID_VARIABLE), os.environ.get(SECRET_VARIABLE)
+        if bool(key_id) is not bool(secret):
+            there, missing = (SECRET_VARIABLE, KEY_ID_VARIABLE) if secret else (KEY_ID_VARIABLE, SECRET_VARIABLE)
+            raise InvalidRequest(
+                "key_id" if secret else "secret", f"{there} is set and {missing} is not: an access key is both"
+            )
     return httpx.BasicAuth(key_id, secret) if key_id and secret else None
 
 

@@ -16,7 +16,8 @@ def validate_name(field: str, name: object, longest: int = limits.NAME_LENGTH) -
     if not 1 <= len(name) <= longest:
         raise InvalidRequest(field, f"must have 1 to {longest} characters, not {len(name)}")
     if not _NAME.fullmatch(name):
-        raise InvalidRequest(field, "may hold letters, digits, '_', '-' and '.', and begins with none of '-' and '.'")
+        letters = "may hold letters a to z and A to Z, digits, '_', '-' and '.'"
+        raise InvalidRequest(field, f"{letters}, and begins with none of '-' and '.'")
     return name
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from angelhair import limits
+from angelhair.server.auth.access_keys import has_form_of_id
 from angelhair.server.http.messages import Request
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ DONE = "done"
 
 _ACTION_LENGTH = 80
 """Of an action as it is written: a client may have made it up."""
+
+BASIC = "basic "
+"""How HTTP's Basic authentication begins, in lower case."""
 
 _CLAIMED = re.compile(r"(?:Credential=|X-Amz-Credential=)([A-Za-z0-9_-]{1,128})(?:/|%2[Ff])")
 
@@ -93,9 +98,21 @@ class Audit:
 
 
 def claimed_key(request: Request) -> str | None:
-    """The key that a request says it is signed with; None when it says none, or something that is no id."""
-    found = _CLAIMED.search(request.headers.get("authorization") or request.query)
+    """The key that a request says it is from; None when it says none, or something that is no id."""
+    authorization = request.headers.get("authorization", "")
+    if authorization[: len(BASIC)].lower() == BASIC:
+        return _user(authorization[len(BASIC) :])
+    found = _CLAIMED.search(authorization or request.query)
     return None if found is None else found[1]
+
+
+def _user(encoded: str) -> str | None:
+    """What stands where the id belongs; some put the secret there, and no log may have that."""
+    try:
+        user = b64decode(encoded.strip(), validate=True).decode().partition(":")[0]
+    except ValueError:
+        return None
+    return user if has_form_of_id(user) else None
 
 
 def _about(request: Request, action: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ from hmac import compare_digest
 from angelhair.clock import Clock
 from angelhair.engine.catalog import Queue
 from angelhair.engine.topics.values import Topic
-from angelhair.server.audit import Audit, claimed_key
+from angelhair.server.audit import BASIC, Audit, claimed_key
 from angelhair.server.auth import AccessKey, Refused, SigningKeys, allowed, normal_path, not_allowed, verify
 from angelhair.server.auth.access_keys import PREFIX
 from angelhair.server.auth.actions import ONLY_OF_THE_OWNER, RESCUING, permission
@@ -33,7 +33,6 @@ POLICY = "Policy"
 NOTHING_MORE: Mapping[str, str] = {}
 
 _REGION = re.compile(r"/[0-9]{8}/([a-z0-9-]{1,64})/[a-z0-9-]{1,64}/aws4_request")
-_BASIC = "basic "
 _UNKNOWN_KEY = "InvalidClientTokenId"
 
 
@@ -89,8 +88,8 @@ class Gate:
             return Caller(ACCOUNT)
         authorization = request.headers.get("authorization", "")
         try:
-            if authorization[: len(_BASIC)].lower() == _BASIC:
-                return await self._known(request, authorization[len(_BASIC) :])
+            if authorization[: len(BASIC)].lower() == BASIC:
+                return await self._known(request, authorization[len(BASIC) :])
             if normal_path(request.path) != request.path:
                 # Its signature would be good for another path too, which a door reads otherwise.
                 raise wrong_signature()
@@ -103,7 +102,7 @@ class Gate:
         """Whoever has made the first key, and uses it at once, is not taken for somebody without one."""
         if not self._keyring.enforced:
             authorization = request.headers.get("authorization", "")
-            if f"={PREFIX}" in authorization or authorization[: len(_BASIC)].lower() == _BASIC:
+            if f"={PREFIX}" in authorization or authorization[: len(BASIC)].lower() == BASIC:
                 await self._keyring.glance()
         return not self._keyring.enforced
 
@@ -130,7 +129,7 @@ class Gate:
             raise missing() from None
         key = self._keyring.find(key_id) or await self._keyring.look_for(key_id)
         if key is None or not compare_digest(key.secret.encode(), secret.encode()) or not key.enabled:
-            raise unknown_key()
+            raise unknown_key(key_id)
         return self._named(request, Caller(key.account, key))
 
     def _named(self, request: Request, caller: Caller) -> Caller:

@@ -45,6 +45,10 @@ OpenStore = Callable[[], Awaitable[Store]]
 class CannotListen(Exception):
     """The address is taken, or not ours."""
 
+    def __init__(self, message: str, is_taken: bool = False) -> None:
+        super().__init__(message)
+        self.is_taken = is_taken
+
 
 class Place(NamedTuple):
     """Which of several processes of one server this is, the directory that they share, and the pipe that ends when
@@ -70,8 +74,9 @@ def listen(settings: Settings) -> socket.socket:
         listening.listen(limits.HTTP_BACKLOG)
     except OSError as error:
         listening.close()
-        hint = "; --port names another" if error.errno == errno.EADDRINUSE else ""
-        raise CannotListen(f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}{hint}") from error
+        raise CannotListen(
+            f"{settings.host}:{settings.port} cannot be listened on: {error.strerror}", error.errno == errno.EADDRINUSE
+        ) from error
     listening.setblocking(False)
     return listening
 

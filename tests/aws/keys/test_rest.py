@@ -35,8 +35,29 @@ def test_rest_takes_a_key_and_its_secret(server: Keyed, shop: Key, partner: Key,
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthorized")
         assert refused.headers["www-authenticate"].startswith("Basic ")
         assert ("asks for an access key" in refused.json()["message"]) is (key is None)
+        if key is not None:
+            named = f"access key {key.id}" if key.id == shop.id else "the access key"
+            assert refused.json()["message"] == (
+                f"{named} is unknown or disabled, or its secret is wrong; see 'angelhair key list'")
     for damaged in ("Basic", "Basic !", "Basic /w==", "Bearer x"):
         assert httpx.get(f"{server.url}/queues", headers={"authorization": damaged}).status_code == 401
+
+
+def test_rest_says_the_same_of_every_key_that_does_not_fit(server: Keyed, shop: Key) -> None:
+    """Else anybody could find out which ids there are. A secret in the id's place is not repeated."""
+    disabled = server.key(shop.account)
+    server.run("key", "disable", disabled.id)
+    said = set()
+    swapped = Key(disabled.secret, disabled.id, "")
+    for key in (disabled, Key(disabled.id, "wrong", ""), Key("AHKIAJ4EXAMPLE234567", "x", ""), swapped):
+
+        def refused(key: Key = key) -> str:
+            with server.rest(key) as line:
+                answer = line.get("/queues")
+            return str(answer.json()["message"]) if answer.status_code == 401 else ""
+
+        said.add(until(refused).replace(f"access key {key.id}", "the access key"))
+    assert said == {"the access key is unknown or disabled, or its secret is wrong; see 'angelhair key list'"}
 
 
 def test_rest_takes_a_signature(server: Keyed, shop: Key) -> None:
@@ -127,7 +148,7 @@ def test_the_python_client_shows_its_key(
         (message,) = client.receive(name)
         assert message.text == "hello"
         client.delete_queue(name)
-    with Client(server.url, key_id=shop.id, secret="wrong") as client, pytest.raises(NotAllowed, match="invalid"):
+    with Client(server.url, key_id=shop.id, secret="wrong") as client, pytest.raises(NotAllowed, match="secret is"):
         client.put(name, "hello")
 
 

@@ -70,7 +70,8 @@ def test_variables_of_ours_that_are_no_settings_are_let_be() -> None:
 
 
 def test_an_unknown_variable_with_our_prefix_is_named() -> None:
-    assert problems({"ANGELHAIR_PROT": "1", "ANGELHAIR_XYZZY": "1"}) == (
+    assert problems({"ANGELHAIR_FOO": "1", "ANGELHAIR_PROT": "1", "ANGELHAIR_XYZZY": "1"}) == (
+        "ANGELHAIR_FOO: there is no such setting",
         "ANGELHAIR_PROT: there is no such setting; did you mean ANGELHAIR_PORT?",
         "ANGELHAIR_XYZZY: there is no such setting",
     )

@@ -189,6 +189,7 @@ def test_norway_is_a_name(word: str, tmp_path: Path) -> None:
         ("prot: 1", "prot: there is no such setting; did you mean port?"),
         ("KEYSPACE: k", "KEYSPACE: there is no such setting; did you mean keyspace?"),
         ("server: {prot: 1}", "server.prot: there is no such setting; did you mean server.port?"),
+        ("embedded: {nope: 1}", "embedded.nope: there is no such setting"),
         ("cassandra: 3", "cassandra: is a group of keys, and no value"),
         ("1: 2", "1: there is no such setting"),
         ("port: 1\nport: 2", "port: stands there twice, again on line 2"),

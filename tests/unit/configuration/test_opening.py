@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
+import sqlite3
 import ssl
+import threading
 from pathlib import Path
 
 import cassandra
@@ -66,6 +70,13 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     assert str(tmp_path / "angelhair.db") in str(error)
 
 
+def test_a_database_of_another_application_is_named(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "angelhair.db")) as theirs:
+        theirs.execute("CREATE TABLE theirs (x)")
+    error = refused(Settings(data=str(tmp_path)))
+    assert str(error) == f"the file {tmp_path / 'angelhair.db'} is a SQLite database of another application"
+
+
 # --- Cassandra ------------------------------------------------------------------------------------------------------
 
 
@@ -112,6 +123,28 @@ def test_a_cassandra_that_is_not_there_is_one_line() -> None:
     assert str(error) == "Cassandra cannot be reached at 127.0.0.1 port 1: Connection refused"
 
 
+def test_what_is_no_cassandra_is_one_line() -> None:
+    """A web server, say, whose first letter the driver takes for the version of a protocol."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        def answer() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.recv(1)
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        port = listening.getsockname()[1]
+        error = refused(Settings(contact_points=("127.0.0.1",), cassandra_port=port))
+        listening.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert isinstance(error, Unavailable)
+    assert str(error) == (f"Cassandra cannot be reached at 127.0.0.1 port {port}: what answers there does not speak "
+                          "Cassandra's protocol; see cassandra_port")
+
+
 def test_what_the_driver_says_becomes_one_line() -> None:
     def told(cause: Exception) -> AngelhairError:
         try:
@@ -137,6 +170,8 @@ def test_what_the_driver_says_becomes_one_line() -> None:
     assert str(nobody) == "Cassandra cannot be reached at 127.0.0.1 port 1: no node is there to be asked"
     late = told(cassandra.OperationTimedOut({"a:1": "Client request timeout. See Session.execute"}, "a:1"))
     assert str(late) == "Cassandra cannot be reached at 127.0.0.1 port 1: no answer in time from a:1"
+    nameless = told(cassandra.UnresolvableContactPoints({}))
+    assert str(nameless) == "Cassandra cannot be reached at 127.0.0.1 port 1: none of these names has an address"
     long = told(cassandra.DriverException("x" * 1000))
     assert len(str(long)) < 300
 

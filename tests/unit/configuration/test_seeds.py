@@ -133,7 +133,7 @@ def test_what_does_not_count_is_not_judged() -> None:
                                "a letter first"),
         ("CONTACT_POINTS", "a,,b", "CONTACT_POINTS: 'a,,b' has an empty address in it"),
         ("CONTACT_POINTS", "10.0.0.1:9042", "CONTACT_POINTS: '10.0.0.1:9042' has a port in it, which is a setting of "
-                                            "its own"),
+                                            "its own, cassandra_port"),
         ("CONTACT_POINTS", "http://a", "CONTACT_POINTS: 'http://a' is not a host name or an address"),
         ("CLUSTER_NAME", "a\nb", "CLUSTER_NAME: 'a\\nb' has a control character in it"),
         ("USE_METRICS_GRAPHITE", "true", "USE_METRICS_GRAPHITE: metrics go to Graphite, but graphite_url does not say "

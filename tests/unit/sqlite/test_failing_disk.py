@@ -10,6 +10,8 @@ import pytest
 
 from angelhair.engine.store import APPLIED
 from angelhair.errors import OutcomeUnknown, Unavailable
+from angelhair.stores.sqlite.writing import FULL_QUIET_MS
+from tests.queues import Dial, ServerClock
 from tests.unit.sqlite.disks import FailingDisk
 from tests.unit.sqlite.killing import integrity_complaints
 from tests.unit.sqlite.tools import GUARDED, claim, keys, one, opened
@@ -69,6 +71,32 @@ def test_writes_to_a_full_disk_did_not_happen(tmp_path: Path, times: int) -> Non
 
     asyncio.run(story())
     assert integrity_complaints(tmp_path / "a.db") == []
+
+
+def test_a_full_disk_is_in_the_log_once_and_once_when_it_is_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Small commits that find room between large ones do not end it: else there would be two lines for each."""
+    disk, dial = FailingDisk(), Dial()
+
+    def said() -> list[str]:
+        return [record.getMessage().partition(":")[0] for record in caplog.records]
+
+    async def story() -> None:
+        async with opened(tmp_path / "a.db", vfs=disk.name, clock=ServerClock(dial)) as store:
+            for attempt in range(3):
+                assert said() == ["the disk is full"] * min(attempt, 1)
+                disk.fail("write", "wal", apsw.FullError, apsw.SQLITE_FULL)
+                assert [type(outcome) for outcome in await store.write([one(attempt, 50_000)])] == [Unavailable]
+                dial.wall_ms += FULL_QUIET_MS - 1
+                assert await store.write([one(10 + attempt)]) == [None]
+            assert said() == ["the disk is full"]
+            dial.wall_ms += 1
+            for attempt in range(2):
+                assert await store.write([one(20 + attempt)]) == [None]
+            assert said() == ["the disk is full", "the disk has space again"]
+
+    asyncio.run(story())
 
 
 def test_a_full_disk_that_fills_at_any_write_of_a_commit_leaves_no_trace_after_a_kill(tmp_path: Path) -> None:

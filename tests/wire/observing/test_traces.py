@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_se
 from angelhair.errors import InvalidRequest
 from angelhair.model import QueueSettings
 from angelhair.server.http import HttpServer, Request, Response
+from angelhair.server.observing.sending import Sending
 from angelhair.server.observing.traces import traces_url
 from angelhair.settings import Settings
 from tests.wire.http.echo import serving as serving_http
@@ -94,6 +96,30 @@ def test_a_collector_that_is_away_disturbs_nobody() -> None:
                 assert (await served.client.put("/queues/jobs/message", content=b"x")).status_code == 201
 
     asyncio.run(main())
+
+
+def test_what_sending_says_is_said_once_and_again_after_spans_went_through(caplog: pytest.LogCaptureFixture) -> None:
+    exporters = logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    answers = iter((400, 400, 400, 200, 400, 400))
+
+    async def take(_request: Request) -> Response:
+        return Response(next(answers), b"", "application/x-protobuf")
+
+    async def main() -> list[int]:
+        async with serving_http(take) as (_, port):
+            sending = Sending(f"http://127.0.0.1:{port}/v1/traces", 5.0)
+            said = []
+            for _ in range(6):
+                await asyncio.to_thread(sending.export, [])
+                said.append(len(caplog.records))
+            exporters.warning("of another exporter")
+            exporters.warning("of another exporter")
+            sending.shutdown()
+        return said
+
+    assert asyncio.run(main()) == [1, 1, 1, 1, 2, 2]
+    assert [record.getMessage() for record in caplog.records[2:]] == ["of another exporter"] * 2
+    assert exporters.filters == []
 
 
 def test_a_traceparent_that_is_none_is_passed_over() -> None:

@@ -73,6 +73,20 @@ def test_dead_letters_and_back(make: Make) -> None:
     assert [(message["body"], message["origin"]) for message in back] == [("one", None), ("two", None)]
 
 
+def test_a_redrive_of_the_queue_that_failed_says_which_one_holds_its_dead_letters(make: Make, name: str) -> None:
+    """`moved: 0` sounded as if there were none."""
+    dead = make(max_deliveries=1, dead_letter_queue=name)
+    queue = make(max_deliveries=1, dead_letter_queue=dead.name)
+    bury(queue, dead, b"one")
+    said = refused(queue.call("POST", "/redrive"), 400, "invalid_request", "queue")
+    assert said == (f"queue: {queue.name!r} sends its dead letters to {dead.name!r}; "
+                    f"POST /queues/{dead.name}/redrive sends them back")
+    # Of a chain the second holds what died in the first, and says so when it is empty.
+    assert [dead.call("POST", "/redrive").json() for _ in range(2)] == [{"moved": 1}, {"moved": 0}]
+    assert queue.call("POST", "/redrive", json={"destination": dead.name}).json() == {"moved": 1}
+    assert queue.call("POST", "/redrive", json={"destination": dead.name}).json() == {"moved": 0}
+
+
 def test_redrive_elsewhere(make: Make) -> None:
     queue, elsewhere = make(), make()
     queue.put(b"moved")

@@ -96,7 +96,10 @@ def test_again_with_others_is_409(client: httpx.Client, name: str, settings: dic
     differing = "retention" if "retention" in settings else "delay"
     answer = client.put(f"/queues/{name}", json=settings)
     message = refused(answer, 409, "queue_exists", differing=[differing])
-    assert message.endswith(f"another value of {differing}")
+    assert message == (
+        f"queue {name!r} exists with another value of {differing}; what is left out counts as its default. "
+        f"PATCH /queues/{name} (angelhair queue set) changes settings"
+    )
     assert client.get(f"/queues/{name}").json()["settings"]["delay"] == 5
 
 

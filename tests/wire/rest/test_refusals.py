@@ -41,7 +41,10 @@ def test_unknown_routes(client: httpx.Client, path: str) -> None:
     """But for one: a list of messages is put at /messages, which therefore knows PUT only."""
     answer = client.get(client.base_url.copy_with(raw_path=path.encode()))
     if path == "/queues/a/messages":
-        refused(answer, 405, "method_not_allowed")
+        said = refused(answer, 405, "method_not_allowed")
+        assert said == (
+            "GET is not allowed here; PUT, OPTIONS are; receive with GET /queues/{queue}/messages/{batch}"
+        )
     else:
         refused(answer, 404, "not_found")
 
@@ -124,6 +127,17 @@ def test_malformed_json(client: httpx.Client, route: Route, body: bytes) -> None
         refused(answer, 400, "invalid_request", answer.json()["field"])
     else:
         refused(answer, 400, "malformed_json")
+
+
+@pytest.mark.parametrize("body", [
+    rb'["\ud800"]', rb'[{"body": "\ud800"}]', rb'[{"body": "\ud800 and more"}]', rb'[{"body": "\udc00"}]',
+])
+def test_half_a_character_is_called_so(client: httpx.Client, name: str, body: bytes) -> None:
+    """And not a body of which the end is missing."""
+    said = refused(client.put(f"/queues/{name}/messages", content=body), 400, "malformed_json")
+    assert said == "the body is not JSON: a text in it has half of a surrogate pair, which is no character"
+    said = refused(client.put(f"/queues/{name}/messages", content=body[:-1]), 400, "malformed_json")
+    assert ("truncated" in said) is not (rb"\ud800 and" in body or rb"\udc00" in body)
 
 
 @pytest.mark.parametrize("content_type", ["text/xml", "application/xml; charset=utf-8", "multipart/form-data", "x/y"])

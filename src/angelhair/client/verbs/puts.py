@@ -63,6 +63,8 @@ def put_many(manner: Manner, queue: str, messages: Iterable[bytes | str | Draft]
 
     Raises only if the server refused everything: then nothing was put.
     """
+    if isinstance(messages, str | bytes | bytearray | memoryview):
+        raise InvalidRequest("messages", "must be a list of messages; put takes a single one")
     given = [each if isinstance(each, Draft) else Draft(each) for each in messages]
     drafts = [_keyed(manner, queue, draft) for draft in given]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b32encode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ ID_RANDOM_BYTES = 10
 
 SECRET_RANDOM_BYTES = 30
 """Forty characters of base64, as Amazon's."""
+
+_ID = re.compile(f"{PREFIX}[A-Z2-7]{{16}}")
 
 EVERYTHING = "*"
 
@@ -51,6 +54,11 @@ def allowed(key: AccessKey, action: str, queue: str | None) -> bool:
     if queue is None:
         return EVERYTHING in key.queues
     return any(matches(pattern, queue) for pattern in key.queues)
+
+
+def has_form_of_id(text: str) -> bool:
+    """Whether this is an id and cannot be a secret that was sent in its place: it may be shown."""
+    return _ID.fullmatch(text) is not None
 
 
 def new_id(random_bytes: Callable[[int], bytes]) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from angelhair import limits
 from angelhair.server.auth.canonical import Pairs
-from angelhair.server.auth.refusals import incomplete, missing, unknown_key
+from angelhair.server.auth.refusals import incomplete, missing, session_token
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 TERMINATOR = "aws4_request"
@@ -60,7 +60,7 @@ def claim_of(headers: Mapping[str, str], pairs: Pairs) -> tuple[Claim, Pairs]:
         raise missing()
     if _TOKEN_HEADER in headers or (pairs and _TOKEN_PARAMETER in dict(pairs)):
         # Angelhair gives no temporary keys, so whatever this token belongs to, it is not ours.
-        raise unknown_key()
+        raise session_token()
     return claim, pairs
 
 

@@ -14,7 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from angelhair.server.auth.access_keys import has_form_of_id
+
 BAD_REQUEST, FORBIDDEN = 400, 403
+
+_UNKNOWN = "InvalidClientTokenId"
+_UNKNOWN_TEXT = "The security token included in the request is invalid."
 
 
 class Refused(Exception):
@@ -40,8 +45,20 @@ def ambiguous(message: str) -> Refused:
     return Refused("InvalidQueryParameter", message, BAD_REQUEST)
 
 
-def unknown_key() -> Refused:
-    return Refused("InvalidClientTokenId", "The security token included in the request is invalid.")
+class UnknownKey(Refused):
+    """There is no such key, or it is disabled, or it came with another secret: which of these is not said."""
+
+    def __init__(self, access_key_id: str = "") -> None:
+        super().__init__(_UNKNOWN, _UNKNOWN_TEXT)
+        self.shown_id = access_key_id if has_form_of_id(access_key_id) else ""
+
+
+def unknown_key(access_key_id: str = "") -> Refused:
+    return UnknownKey(access_key_id)
+
+
+def session_token() -> Refused:
+    return Refused(_UNKNOWN, _UNKNOWN_TEXT)
 
 
 def mismatch(message: str) -> Refused:

@@ -90,7 +90,7 @@ def _key_of(access_key_id: str, find_key: Callable[[str], AccessKey | None]) -> 
         raise unknown_key()
     key = find_key(access_key_id)
     if key is None or not key.enabled or key.id != access_key_id:
-        raise unknown_key()
+        raise unknown_key(access_key_id)
     return key
 
 

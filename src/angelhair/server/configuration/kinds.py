@@ -183,7 +183,7 @@ class Addresses:
         for part in parts:
             if not part:
                 raise Wrong("has an empty address in it")
-            host_without_port(part)
+            host_without_port(part, ", cassandra_port")
         # The same address twice is one address; the order says which is tried first.
         return tuple(dict.fromkeys(parts))
 
@@ -192,12 +192,12 @@ HOST_NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9_
 """Underscores are not allowed in host names, and Docker's names are full of them."""
 
 
-def host_without_port(text: str) -> str:
+def host_without_port(text: str, named: str = "") -> str:
     try:
         return str(ipaddress.ip_address(text)) if ":" in text else _host_name(text)
     except ValueError:
         if re.fullmatch(r"(.*[^:]|\[.*\]):[0-9]+", text):
-            raise Wrong("has a port in it, which is a setting of its own") from None
+            raise Wrong(f"has a port in it, which is a setting of its own{named}") from None
         raise Wrong("is not a host name or an address") from None
 
 

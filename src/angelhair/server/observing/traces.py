@@ -32,12 +32,13 @@ class Traces:
     def __init__(self, endpoint: str, application: str) -> None:
         url = traces_url(endpoint)
         try:
-            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
             from opentelemetry.sdk.resources import Resource
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
             from opentelemetry.trace import SpanKind, Status, StatusCode
             from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+            from angelhair.server.observing.sending import Sending
         except ImportError as error:
             raise TelemetryMissing(
                 f"otlp_endpoint is {endpoint}, but {error.name} is not installed; {to_install('telemetry')}"
@@ -46,8 +47,7 @@ class Traces:
         self._provider: TracerProvider = TracerProvider(
             resource=Resource.create({"service.name": application}), shutdown_on_exit=False
         )
-        exporter = OTLPSpanExporter(endpoint=url, timeout=limits.TRACES_PATIENCE_SECONDS)
-        self._provider.add_span_processor(BatchSpanProcessor(exporter))
+        self._provider.add_span_processor(BatchSpanProcessor(Sending(url, limits.TRACES_PATIENCE_SECONDS)))
         self._tracer = self._provider.get_tracer("angelhair")
         self._extract = TraceContextTextMapPropagator().extract
         self._kind = SpanKind.SERVER

@@ -34,4 +34,18 @@ async def redrive(service: Service, request: Request, queue: str) -> Response:
         if wanted.destination == queue:
             raise invalid("destination", "cannot be the queue itself")
     moved = await service.redrive(request.account, queue, wanted.destination, wanted.count)
+    if not moved and wanted.destination is None:
+        await _check_holds_dead_letters(service, request.account, queue)
     return json_response(200, shapes.Moved(moved))
+
+
+async def _check_holds_dead_letters(service: Service, account: str, queue: str) -> None:
+    """Of a queue that sends its dead letters elsewhere nothing comes back, however often it is asked; but one that is
+    the dead-letter queue of another may have one itself, and be empty."""
+    holder = (await service.engine.find_queue(account, queue)).settings.dead_letter_queue
+    if holder is None:
+        return
+    sources, _ = await service.engine.list_dead_letter_sources(account, queue, most=1)
+    if not sources:
+        what = f"{queue!r} sends its dead letters to {holder!r}"
+        raise invalid("queue", f"{what}; POST /queues/{holder}/redrive sends them back")

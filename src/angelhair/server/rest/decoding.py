@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, NoReturn, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -73,7 +73,23 @@ def decode(request: Request, decoder: msgspec.json.Decoder[T]) -> T:
         raise _named(str(error), decoder.type) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         message = str(error) if isinstance(error, msgspec.DecodeError) else "is not UTF-8, or nested too deeply"
+        if _is_json(request.body):
+            # Of all that msgspec refuses the standard library lets only this pass.
+            message = "a text in it has half of a surrogate pair, which is no character"
         raise Refusal("malformed_json", f"the body is not JSON: {message}") from None
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(constant: str) -> NoReturn:
+    """NaN and its like, which are not JSON."""
+    raise ValueError(constant)
 
 
 def check_media_type(request: Request) -> None:

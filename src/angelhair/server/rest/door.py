@@ -16,6 +16,9 @@ from angelhair.server.service import Service
 SERVICES = frozenset({"angelhair"})
 """What a signature has to be for."""
 
+FORGOTTEN_NUMBER = ("GET", "/queues/{queue}/messages")
+"""How many to receive stands behind it."""
+
 OF_QUEUES = "/queues/"
 OF_TOPICS = "/topics/"
 
@@ -135,4 +138,6 @@ def _other_method(place: _Place, request: Request) -> Response:
     if request.method == "OPTIONS":
         return Response(204, content_type=None, headers=allow)
     message = f"{request.method} is not allowed here; {place.allowed} are"
+    if (request.method, place.template) == FORGOTTEN_NUMBER:
+        message += f"; receive with {request.method} {place.template}/{{batch}}"
     return error_response(405, "method_not_allowed", message, request.id, headers=allow)

@@ -24,6 +24,7 @@ from angelhair.errors import (
     Unavailable,
 )
 from angelhair.server.auth import Refused
+from angelhair.server.auth.refusals import UnknownKey
 from angelhair.server.http.messages import Response, json_response
 from angelhair.server.rest.own_shapes import Error
 
@@ -105,6 +106,11 @@ def judge(error: Exception) -> Verdict:
         case Refused(code="MissingAuthenticationToken"):
             shown = "its id and secret as user and password, or a signature"
             return Verdict("unauthorized", f"this server asks for an access key: {shown}")
+        case UnknownKey():
+            # Amazon's sentence, which the others get, is about a token that nobody here has heard of.
+            which = f"access key {error.shown_id}" if error.shown_id else "the access key"
+            why = f"{which} is unknown or disabled, or its secret is wrong; see 'angelhair key list'"
+            return Verdict("unauthorized", why)
         case Refused():
             return Verdict("forbidden" if error.code == _DENIED else "unauthorized", error.message)
         case Unavailable():
@@ -120,7 +126,10 @@ def judge(error: Exception) -> Verdict:
             return Verdict("queue_not_found", f"there is no queue {error.name!r}")
         case QueueExists():
             differing = [name.removesuffix("_ms") for name in error.differing]
-            message = f"the queue exists with another value of {', '.join(differing)}"
+            message = (
+                f"queue {error.name!r} exists with another value of {', '.join(differing)}; what is left out counts as "
+                f"its default. PATCH /queues/{error.name} (angelhair queue set) changes settings"
+            )
             return Verdict("queue_exists", message, differing=differing)
         case TopicNotFound():
             return Verdict("topic_not_found", f"there is no topic {error.name!r}")

@@ -8,7 +8,7 @@ from angelhair.engine.timeline import receipts as timeline_receipts
 NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 """A queue's name; `model.validate_name` is the judge."""
 
-NAME_WORDS = "may hold letters, digits, '_', '-' and '.', and begins with none of '-' and '.'"
+NAME_WORDS = "may hold letters a to z and A to Z, digits, '_', '-' and '.', and begins with none of '-' and '.'"
 """The judge's own."""
 
 PART_PATTERN = "^[A-Za-z0-9_.-]*$"

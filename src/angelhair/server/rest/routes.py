@@ -161,7 +161,8 @@ VERBS = (
         "POST", "/queues/{queue}/redrive", dead_letters.redrive, "redrive_messages", "Operating",
         "Send messages back to where they came from, or elsewhere",
         {200: Answer("How many went; call again until it is 0.", shapes.Moved, shapes.Moved(17))},
-        description="Called on the queue that holds the dead letters.",
+        description="Called on the queue that holds the dead letters. One that sends its own elsewhere, and has none, "
+                    "is refused with 400.",
         path=(QUEUE,), body=RequestBody("Where to, and how many.", shapes.Redrive, examples.REDRIVE, False),
         refusals=(*OF_A_QUEUE, *WITH_JSON, *WRITING), curl="-X POST -d '{\"destination\": null, \"count\": 100}'",
         action="StartMessageMoveTask", reaches=reaching.destination_named,

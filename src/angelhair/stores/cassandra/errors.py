@@ -23,7 +23,7 @@ from collections.abc import Mapping
 import cassandra
 from cassandra import ConsistencyLevel
 from cassandra.cluster import NoHostAvailable
-from cassandra.connection import ConnectionBusy, ConnectionException
+from cassandra.connection import ConnectionBusy, ConnectionException, ProtocolError
 from cassandra.pool import NoConnectionsAvailable
 from cassandra.protocol import ErrorMessage
 
@@ -47,6 +47,9 @@ _SERIAL_LEVELS = frozenset({ConsistencyLevel.SERIAL, ConsistencyLevel.LOCAL_SERI
 
 REASON_CHARACTERS = 200
 """Of what a driver says; some of its sentences hold a whole cluster."""
+
+_OTHER_PROTOCOL = "This version of the driver does not support protocol version"
+"""It takes the first byte that came for one: a web server's "HTTP" is 72. Cassandra answers in one that was offered."""
 
 _SAID_BY_SERVER = re.compile(r'message="(.*)"', re.DOTALL)
 _SAID_LAST = re.compile(r"Last error: (.*?)\"?$", re.DOTALL)
@@ -126,6 +129,10 @@ def in_words(error: BaseException) -> str:
     """What the driver met, in one line and without its innards."""
     if isinstance(error, cassandra.OperationTimedOut):
         return "no answer in time" + (f" from {error.last_host}" if error.last_host else "")
+    if isinstance(error, cassandra.UnresolvableContactPoints):
+        return "none of these names has an address"
+    if isinstance(error, ProtocolError) and str(error).startswith(_OTHER_PROTOCOL):
+        return "what answers there does not speak Cassandra's protocol; see cassandra_port"
     said = {place: in_words(reason) for place, reason in on_each_node(error).items()}
     if not said:
         return "no node is there to be asked" if isinstance(error, NoHostAvailable) else _one_line(error)

@@ -53,7 +53,7 @@ def lay_out(connection: apsw.Connection, tables: Sequence[Table], version: int) 
                 connection.execute("ROLLBACK")
             raise
     except apsw.NotADBError as error:
-        raise StoreRefused("the file is not a SQLite database") from error
+        raise StoreRefused(f"the file {connection.filename} is not a SQLite database") from error
     _refuse_newer(found, version)
 
 
@@ -62,10 +62,12 @@ def check(connection: apsw.Connection, version: int) -> None:
     try:
         found = _version(connection)
     except apsw.NotADBError as error:
-        raise StoreRefused("the file is not a SQLite database") from error
+        raise StoreRefused(f"the file {connection.filename} is not a SQLite database") from error
     _refuse_newer(found, version)
     if found < version:
-        raise StoreRefused(f"the file has schema version {found}: a server of this release has to open it first")
+        raise StoreRefused(
+            f"the file {connection.filename} has schema version {found}: a server of this release has to open it first"
+        )
 
 
 def _refuse_newer(found: int, version: int) -> None:
@@ -79,7 +81,7 @@ def _version(connection: apsw.Connection) -> int:
     """0 for an empty file."""
     is_ours = connection.pragma("application_id") == APPLICATION_ID
     if not is_ours and connection.execute("SELECT count(*) FROM sqlite_schema").get:
-        raise StoreRefused("the file is a SQLite database of another application")
+        raise StoreRefused(f"the file {connection.filename} is a SQLite database of another application")
     return int(connection.pragma("user_version")) if is_ours else 0
 
 

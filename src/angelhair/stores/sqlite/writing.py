@@ -31,6 +31,9 @@ PATIENT_CHECKPOINTS = 4
 SWEEP_EVERY_MS = 1_000
 """Expired rows are invisible anyway; taking them away only frees space."""
 
+FULL_QUIET_MS = 10_000
+"""A disk is no longer full when it has not been for so long: small commits find room between large ones that do not."""
+
 OPEN_RETRY_SECONDS = 0.01
 """Going over to the write-ahead log needs the file alone, and SQLite does not wait for that by itself."""
 
@@ -49,6 +52,8 @@ class Writing:
         self._log_pages = 0
         self._checkpoint_at_pages = place.checkpoint_pages
         self._sweep_at_ms = 0
+        self._full_at_ms: int | None = None
+        """When the disk was last found to be full, on the monotonic clock; None where nobody was told that it is."""
 
     def open(self) -> None:
         """Raises `StoreRefused` or `Unavailable`, with a line for people."""
@@ -77,14 +82,14 @@ class Writing:
         except StoreRefused as error:
             return failed(calls, Unavailable(str(error)))
         except apsw.Error as error:
-            self._recover(error)
+            self._failed(error)
             return failed(calls, errors.before_commit(error))
         try:
             now_ms = self._clock.now().wall_ms
             outcomes = transactions.apply(connection, calls, now_ms)
             self._sweep(connection, now_ms)
         except Exception as error:  # noqa: BLE001  the callers are told, and the thread lives on
-            self._recover(error)
+            self._failed(error)
             if isinstance(error, apsw.Error) and not errors.is_mistake(error):
                 return failed(calls, errors.before_commit(error))
             if len(calls) == 1:
@@ -94,7 +99,7 @@ class Writing:
         try:
             connection.execute("COMMIT")
         except apsw.Error as error:
-            self._recover(error)
+            self._failed(error)
             answered = failed(calls, errors.at_commit(error))
             for answers, found in zip(answered, outcomes, strict=True):
                 # A refusal that was found changed nothing, whatever became of the transaction.
@@ -103,6 +108,8 @@ class Writing:
                     for answer, outcome in zip(answers, found, strict=True)
                 ]
             return [*answered]
+        if self._full_at_ms is not None:
+            self._note_room(self._full_at_ms)
         return [*outcomes]
 
     def _sweep(self, connection: apsw.Connection, now_ms: int) -> None:
@@ -150,6 +157,19 @@ class Writing:
         if isinstance(error, apsw.Error) and errors.costs_connection(error):
             _log.error("%s: closing the connection and opening a new one", errors.describe(error))
             self.close()
+
+    def _failed(self, error: Exception) -> None:
+        """What became of a transaction; what is said of a full disk is said once."""
+        self._recover(error)
+        if isinstance(error, apsw.FullError):
+            if self._full_at_ms is None:
+                _log.error("the disk is full: puts, receives and acks answer 503 until there is space")
+            self._full_at_ms = self._clock.now().monotonic_ms
+
+    def _note_room(self, full_at_ms: int) -> None:
+        if self._clock.now().monotonic_ms - full_at_ms >= FULL_QUIET_MS:
+            self._full_at_ms = None
+            _log.warning("the disk has space again: puts, receives and acks are answered")
 
     def _connect(self) -> apsw.Connection:
         deadline_ms = self._clock.now().monotonic_ms + self._place.busy_timeout_ms
