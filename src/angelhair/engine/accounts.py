@@ -16,7 +16,7 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import catalog, places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_settled, expect_decided
+from angelhair.engine.settling import begun, change_settled, expect_decided, not_denied
 from angelhair.engine.store import Applied, Change, Partition, RowChange, Span, Store, Values
 from angelhair.engine.topics import catalog as topics
 from angelhair.errors import InvalidRequest, Unavailable
@@ -133,10 +133,11 @@ async def delete_account(store: Store, account_id: str) -> None:
             await _check_empty(store, account)
     except InvalidRequest:
         # A server that had not heard yet that the last key is gone made one. Somebody has to look after it.
-        await _edit(
-            store, places.ALL_ACCOUNTS,
-            lambda rows, _: None if account.id in rows else RowChange(account.id, {}, deleted),
-        )
+        with begun():
+            await _edit(
+                store, places.ALL_ACCOUNTS,
+                lambda rows, _: None if account.id in rows else RowChange(account.id, {}, deleted),
+            )
         raise
 
 
@@ -267,20 +268,17 @@ async def _edit(store: Store, place: Partition, decide: Callable[[Rows, bool], R
     told whether that may have been so.
     """
     unsure: set[int] = set()
-    for _ in range(limits.PUT_ROUNDS):
-        with begun(bool(unsure)):
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
             (found,) = await store.read([Span(place)])
-        row = decide({str(row.key): row.values for row in found.rows}, bool(unsure))
-        if row is None:
-            return
-        version = found.flags.get(VERSION)
-        change = Change(place, [row], {VERSION: version}, {VERSION: _version(found.flags) + 1})
-        (outcome,) = await change_settled(store, [change], unsure)
-        with begun(bool(unsure)):
-            expect_decided(outcome)
-        if isinstance(outcome, Applied):
-            return
-    with begun(bool(unsure)):
+            row = decide({str(row.key): row.values for row in found.rows}, bool(unsure))
+            if row is None:
+                return
+            version = found.flags.get(VERSION)
+            change = Change(place, [row], {VERSION: version}, {VERSION: _version(found.flags) + 1})
+            (outcome,) = await change_settled(store, [change], unsure)
+            if isinstance(expect_decided(outcome), Applied):
+                return
         raise Unavailable("accounts or keys are being changed by others all the time")
 
 

@@ -7,12 +7,12 @@ something unmistakable into what they write (an attempt token, a delivery number
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from angelhair import limits
 from angelhair.engine.store import Change, ChangeOutcome, Slice, Span, Store, Write, WriteOutcome
-from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
+from angelhair.errors import OutcomeUnknown, RequestError, StoreError, Unavailable
 
 
 async def change_settled(
@@ -89,6 +89,19 @@ def begun(already: bool = True) -> Iterator[None]:
         if not already:
             raise
         raise OutcomeUnknown(str(error)) from error
+
+
+@contextmanager
+def not_denied(unsure: Collection[int]) -> Iterator[None]:
+    """Around all tries of a verb. One whose answer was lost, which `unsure` is told of, may have been made, and undone
+    by somebody else before the next: then neither is the whole truth that this one did not happen, nor that the request
+    is wrong as things are by now."""
+    try:
+        yield
+    except (Unavailable, RequestError) as error:
+        if not unsure:
+            raise
+        raise OutcomeUnknown(f"{error}; an earlier try may have been made, and undone by somebody else") from error
 
 
 def expect_decided(outcome: ChangeOutcome) -> ChangeOutcome:
