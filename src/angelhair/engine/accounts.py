@@ -16,8 +16,8 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import catalog, places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_settled, expect_decided, not_denied
-from angelhair.engine.store import Applied, Change, Partition, RowChange, Span, Store, Values
+from angelhair.engine.settling import begun, change_settled, expect_decided, not_denied, read_landed
+from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Span, Store, Values
 from angelhair.engine.topics import catalog as topics
 from angelhair.errors import InvalidRequest, Unavailable
 from angelhair.model import validate_name
@@ -56,7 +56,8 @@ class Key:
 
 class Keys(NamedTuple):
     version: int
-    """Of what was read, or older: who reads again by it reads too often rather than too seldom."""
+    """If they were read to be remembered it is theirs, or older: who reads again by it reads too often rather than too
+    seldom."""
     keys: Sequence[Key]
 
 
@@ -168,6 +169,15 @@ def _is_id(text: str) -> bool:
 async def read_keys(store: Store) -> Keys:
     """In the order of their ids."""
     (found,) = await store.read([Span(places.ALL_KEYS)])
+    return _keys(found)
+
+
+async def remember_keys(store: Store) -> Keys:
+    """For who looks for keys again only when their version has grown."""
+    return _keys(await read_landed(store, places.ALL_KEYS, VERSION))
+
+
+def _keys(found: Slice) -> Keys:
     keys = [_key(str(row.key), row.values) for row in found.rows]
     return Keys(_version(found.flags), keys)
 
@@ -270,7 +280,7 @@ async def _edit(store: Store, place: Partition, decide: Callable[[Rows, bool], R
     unsure: set[int] = set()
     with not_denied(unsure):
         for _ in range(limits.PUT_ROUNDS):
-            (found,) = await store.read([Span(place)])
+            found = await read_landed(store, place, VERSION)
             row = decide({str(row.key): row.values for row in found.rows}, bool(unsure))
             if row is None:
                 return

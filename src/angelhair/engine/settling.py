@@ -11,7 +11,18 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from angelhair import limits
-from angelhair.engine.store import Change, ChangeOutcome, Slice, Span, Store, Write, WriteOutcome
+from angelhair.engine.store import (
+    Applied,
+    Change,
+    ChangeOutcome,
+    Partition,
+    Refused,
+    Slice,
+    Span,
+    Store,
+    Write,
+    WriteOutcome,
+)
 from angelhair.errors import OutcomeUnknown, RequestError, StoreError, Unavailable
 
 
@@ -78,6 +89,32 @@ async def read_surely(store: Store, spans: Sequence[Span]) -> list[Slice]:
         except Unavailable:
             continue
     return await store.read(spans)
+
+
+async def have_land(store: Store, tests: Sequence[Change]) -> list[Applied | Refused]:
+    """What is decided of a partition may have landed in part (row 19 of docs/cassandra.md): of a row some columns, or
+    the flags without the rows. The next conditional write of that partition has the rest land before it is answered,
+    also one that only tests, as these have to. Raises `Unavailable`: whatever became of a test, it changed nothing."""
+    decided: list[Applied | Refused] = []
+    for outcome in await change_settled(store, tests):
+        if isinstance(outcome, StoreError):
+            raise Unavailable(str(outcome)) from outcome
+        decided.append(outcome)
+    return decided
+
+
+async def read_landed(store: Store, partition: Partition, counter: str) -> Slice:
+    """All of a partition each change of which raises the flag `counter`, with flags that are no newer than its rows:
+    for who remembers rows under that flag, or changes some of them, on condition of it, by what the others are."""
+    for _ in range(limits.RESERVE_ROUNDS):
+        (seen,) = await store.read([Span(partition, limit=1)])
+        test = Change(partition, expect_flags={counter: seen.flags.get(counter)})
+        (outcome,) = await have_land(store, [test])
+        if isinstance(outcome, Applied):
+            # What came with these flags has landed, and is in whatever is read from now on.
+            (found,) = await store.read([Span(partition)])
+            return found._replace(flags=seen.flags)
+    raise Unavailable("it is being changed by others all the time")
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import change_settled, expect_decided, not_denied
-from angelhair.engine.store import Applied, Change, RowChange, Slice, Span, Store, Values
+from angelhair.engine.settling import change_settled, expect_decided, not_denied, read_landed
+from angelhair.engine.store import Applied, Change, RowChange, Slice, Store, Values
 from angelhair.engine.topics.catalog import alive
 from angelhair.engine.topics.rows import subscription_of, subscription_values
 from angelhair.engine.topics.values import NewSubscription, Subscription, SubscriptionRewrite, Topic
@@ -37,9 +37,8 @@ def subscribed(topic: Topic, found: Slice) -> Subscribed:
     return Subscribed(edits, [subscription_of(topic.incarnation, row) for row in found.rows])
 
 
-async def read_all(store: Store, topic: Topic) -> Subscribed:
-    (found,) = await store.read([Span(places.subscriptions(topic.incarnation))])
-    return subscribed(topic, found)
+async def _read_to_edit(store: Store, topic: Topic) -> Subscribed:
+    return subscribed(topic, await read_landed(store, places.subscriptions(topic.incarnation), "edits"))
 
 
 async def subscribe(
@@ -55,7 +54,7 @@ async def subscribe(
     unsure: set[int] = set()
     with not_denied(unsure):
         for _ in range(limits.RESERVE_ROUNDS):
-            edits, known = await read_all(store, topic)
+            edits, known = await _read_to_edit(store, topic)
             for other in known:
                 if (other.protocol, other.endpoint) == (wanted.protocol, wanted.endpoint):
                     return other, other.id == made.id
@@ -70,7 +69,7 @@ async def change(store: Store, topic: Topic, subscription_id: str, rewrite: Subs
     unsure: set[int] = set()
     with not_denied(unsure):
         for _ in range(limits.RESERVE_ROUNDS):
-            edits, known = await read_all(store, topic)
+            edits, known = await _read_to_edit(store, topic)
             before = next((one for one in known if one.id == subscription_id), None)
             if before is None:
                 raise SubscriptionNotFound(topic.name, subscription_id)
@@ -86,7 +85,7 @@ async def unsubscribe(store: Store, topic: Topic, subscription_id: str) -> bool:
     unsure: set[int] = set()
     with not_denied(unsure):
         for _ in range(limits.RESERVE_ROUNDS):
-            edits, known = await read_all(store, topic)
+            edits, known = await _read_to_edit(store, topic)
             if all(one.id != subscription_id for one in known):
                 return bool(unsure)
             if await _edit(store, topic, edits, subscription_id, None, unsure):
