@@ -2,7 +2,8 @@
 
 `Between` is the part that such stores share; `tests/attacks/worlds.py` has one that is told what to do call by call.
 `FaultyStore` is told item by item: everything that is not named by a rule goes through to the real store untouched. A
-rule names a verb and a table, and what is to happen the next time that somebody asks for it:
+rule names a verb and a table, and what is to happen the next time that somebody asks for it (of changes, unless it says
+otherwise, one that changes something: others only test):
 
     LOSE_ANSWER    it is done, and the answer never arrives: `OutcomeUnknown`
     NEVER_SENT     it is not done, and nobody can tell: `OutcomeUnknown`
@@ -101,11 +102,11 @@ class FaultyStore(Between):
         table: Table | None,
         happening: Happening,
         *,
-        when: Callable[[Item], bool] = lambda item: True,
+        when: Callable[[Item], bool] | None = None,
         after: bool = False,
         times: int = 1,
     ) -> Rule:
-        rule = Rule(verb, table, happening, when, after, times)
+        rule = Rule(verb, table, happening, when or _does_something, after, times)
         self.rules.append(rule)
         return rule
 
@@ -160,6 +161,14 @@ class FaultyStore(Between):
         for _, rule in rules:
             if not isinstance(rule.happening, str) and rule.after is after:
                 await rule.happening()
+
+
+def changes_something(change: Change) -> bool:
+    return bool(change.set_flags) or any(row.values is None or row.values for row in change.rows)
+
+
+def _does_something(item: Item) -> bool:
+    return not isinstance(item, Change) or changes_something(item)
 
 
 def _error(fault: Happening | None) -> StoreError:

@@ -10,12 +10,13 @@ from typing import Any
 from angelhair.engine.store import Change, Key, Partition, Row, Slice, Span, Store, Table, Values
 from tests.attacks.minority import never
 from tests.attacks.worlds import HookedStore
+from tests.faults import changes_something
 
 
 class HalfCommitted:
     """Of the first such change. Its sender dies, or sleeps until `lands`, if that is set."""
 
-    def __init__(self, store: Store, table: Table, when: Callable[[Change], bool] = lambda change: True) -> None:
+    def __init__(self, store: Store, table: Table, when: Callable[[Change], bool] = changes_something) -> None:
         self.store = store
         self.near: Callable[[Span], bool] = never
         """Which reads ask the replica that has it: the columns that they ask for, and flags, are everybody's then."""
@@ -69,18 +70,21 @@ class HalfCommitted:
         before = self._before.get(span.partition)
         if before is None:
             return found
+        old = {row.key: row.values for row in before.rows if _is_inside(span, row.key)}
+        new = {row.key: row.values for row in found.rows}
+        columns = span.columns or tuple(span.partition.table.columns)
         if self.near(span):
             self._flags = True
-            for row in found.rows:
-                self._spread.setdefault(row.key, set()).update(span.columns or span.partition.table.columns)
-        old = {row.key: row.values for row in before.rows}
+            for key in {**old, **new}:
+                # Of a row that was deleted nothing is left, whatever was asked for.
+                self._spread.setdefault(key, set()).update(columns if key in new else span.partition.table.columns)
         rows: list[Row] = []
-        for key, values in found.rows:
+        for key in sorted({**old, **new}):
             shared = self._spread.get(key, set())
             shown: Values = {
                 name: value
-                for name in span.columns or span.partition.table.columns
-                if (value := (values if name in shared else old.get(key, {})).get(name)) is not None
+                for name in columns
+                if (value := (new if name in shared else old).get(key, {}).get(name)) is not None
             }
             if shown:
                 rows.append(Row(key, shown))
@@ -91,3 +95,7 @@ class HalfCommitted:
         if span.limit is None or len(found.rows) < span.limit:
             return found
         return found._replace(rows=list(found.rows)[: span.limit], more=True)
+
+
+def _is_inside(span: Span, key: Key) -> bool:
+    return (span.first is None or key >= span.first) and (span.last is None or key <= span.last)  # type: ignore[operator]

@@ -16,8 +16,8 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import catalog, places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_settled, expect_decided
-from angelhair.engine.store import Applied, Change, Partition, RowChange, Span, Store, Values
+from angelhair.engine.settling import begun, change_settled, expect_decided, not_denied, read_landed
+from angelhair.engine.store import Applied, Change, Partition, RowChange, Slice, Span, Store, Values
 from angelhair.engine.topics import catalog as topics
 from angelhair.errors import InvalidRequest, Unavailable
 from angelhair.model import validate_name
@@ -56,7 +56,8 @@ class Key:
 
 class Keys(NamedTuple):
     version: int
-    """Of what was read, or older: who reads again by it reads too often rather than too seldom."""
+    """If they were read to be remembered it is theirs, or older: who reads again by it reads too often rather than too
+    seldom."""
     keys: Sequence[Key]
 
 
@@ -133,10 +134,11 @@ async def delete_account(store: Store, account_id: str) -> None:
             await _check_empty(store, account)
     except InvalidRequest:
         # A server that had not heard yet that the last key is gone made one. Somebody has to look after it.
-        await _edit(
-            store, places.ALL_ACCOUNTS,
-            lambda rows, _: None if account.id in rows else RowChange(account.id, {}, deleted),
-        )
+        with begun():
+            await _edit(
+                store, places.ALL_ACCOUNTS,
+                lambda rows, _: None if account.id in rows else RowChange(account.id, {}, deleted),
+            )
         raise
 
 
@@ -167,6 +169,15 @@ def _is_id(text: str) -> bool:
 async def read_keys(store: Store) -> Keys:
     """In the order of their ids."""
     (found,) = await store.read([Span(places.ALL_KEYS)])
+    return _keys(found)
+
+
+async def remember_keys(store: Store) -> Keys:
+    """For who looks for keys again only when their version has grown."""
+    return _keys(await read_landed(store, places.ALL_KEYS, VERSION))
+
+
+def _keys(found: Slice) -> Keys:
     keys = [_key(str(row.key), row.values) for row in found.rows]
     return Keys(_version(found.flags), keys)
 
@@ -267,20 +278,17 @@ async def _edit(store: Store, place: Partition, decide: Callable[[Rows, bool], R
     told whether that may have been so.
     """
     unsure: set[int] = set()
-    for _ in range(limits.PUT_ROUNDS):
-        with begun(bool(unsure)):
-            (found,) = await store.read([Span(place)])
-        row = decide({str(row.key): row.values for row in found.rows}, bool(unsure))
-        if row is None:
-            return
-        version = found.flags.get(VERSION)
-        change = Change(place, [row], {VERSION: version}, {VERSION: _version(found.flags) + 1})
-        (outcome,) = await change_settled(store, [change], unsure)
-        with begun(bool(unsure)):
-            expect_decided(outcome)
-        if isinstance(outcome, Applied):
-            return
-    with begun(bool(unsure)):
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
+            found = await read_landed(store, place, VERSION)
+            row = decide({str(row.key): row.values for row in found.rows}, bool(unsure))
+            if row is None:
+                return
+            version = found.flags.get(VERSION)
+            change = Change(place, [row], {VERSION: version}, {VERSION: _version(found.flags) + 1})
+            (outcome,) = await change_settled(store, [change], unsure)
+            if isinstance(expect_decided(outcome), Applied):
+                return
         raise Unavailable("accounts or keys are being changed by others all the time")
 
 

@@ -17,7 +17,7 @@ from angelhair.engine import places
 from angelhair.engine.identities import Identities
 from angelhair.engine.lives import LIVES
 from angelhair.engine.ranks import PLAIN, Rank, differing, unlike_plain, worth_keeping
-from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
+from angelhair.engine.settling import begun, change_one, change_settled, expect_decided, not_denied
 from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Slice, Span, Store, Values
 from angelhair.errors import InvalidRequest, QueueExists, QueueNotFound, StoreError, Unavailable
 from angelhair.model import QueueSettings
@@ -121,33 +121,34 @@ async def create(
 ) -> tuple[Queue, bool]:
     """The queue, and whether it was made now. An existing one with the same settings is returned as it is."""
     _check(name, settings, notes)
-    for _ in range(limits.PUT_ROUNDS):
-        existing = await load(store, account, name)
-        if existing is not None and existing.status == DELETING:
-            await finish_deleting(store, existing)
-            existing = None
-        if existing is not None and not await lives(store, existing):
-            # A late copy of an earlier creation, landed after the queue was deleted: a name without a queue.
-            await finish_deleting(store, existing)
-            existing = None
-        if existing is not None:
-            return _same_or_raise(existing, settings), False
-        ranks, _ = differing({}, settings, None)
-        queue = Queue(
-            account, name, identities.fresh(), identities.secret(), settings, dict.fromkeys(range(len(ranks)), OPEN),
-            len(ranks), 1, now.wall_ms, now.wall_ms, notes=notes, ranks=unlike_plain(enumerate(ranks)),
-        )
-        if not await make_lanes(store, queue.incarnation, list(queue.lanes), settings.kind):
+    unsure: set[int] = set()
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
+            existing = await load(store, account, name)
+            if existing is not None and existing.status == DELETING:
+                await finish_deleting(store, existing)
+                existing = None
+            if existing is not None and not await lives(store, existing):
+                # A late copy of an earlier creation, landed after the queue was deleted: a name without a queue.
+                await finish_deleting(store, existing)
+                existing = None
+            if existing is not None:
+                return _same_or_raise(existing, settings), False
+            ranks, _ = differing({}, settings, None)
+            lanes = dict.fromkeys(range(len(ranks)), OPEN)
+            queue = Queue(
+                account, name, identities.fresh(), identities.secret(), settings, lanes, len(ranks), 1, now.wall_ms,
+                now.wall_ms, notes=notes, ranks=unlike_plain(enumerate(ranks)),
+            )
+            if not await make_lanes(store, queue.incarnation, list(queue.lanes), settings.kind):
+                await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
+                continue
+            row = RowChange(name, {"incarnation": None}, _values_of(queue))
+            (outcome,) = await change_settled(store, [Change(places.account_queues(account), [row])], unsure)
+            if isinstance(expect_decided(outcome), Applied) or _incarnation_in(outcome, name) == queue.incarnation:
+                return queue, True
             await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
-            continue
-        row = RowChange(name, {"incarnation": None}, _values_of(queue))
-        outcome = await change_one(store, Change(places.account_queues(account), [row]))
-        if isinstance(outcome, Applied) or _incarnation_in(outcome, name) == queue.incarnation:
-            return queue, True
-        if isinstance(outcome, StoreError):
-            raise outcome
-        await drop_lanes(store, queue.incarnation, list(queue.lanes), settings.kind)
-    raise Unavailable("the queue's name is being taken and freed by others all the time")
+        raise Unavailable("the queue's name is being taken and freed by others all the time")
 
 
 async def lives(store: Store, queue: Queue) -> bool:
@@ -161,31 +162,29 @@ async def change(store: Store, queue: Queue, rewrite: Rewrite, now: Moment, adde
     """New settings, lanes included: more lanes are made, fewer means that the last ones are sealed (R11). `added`: a
     rank that is to have lanes too."""
     unsure: set[int] = set()
-    for _ in range(limits.PUT_ROUNDS):
-        changes, notes = rewrite(queue)
-        settings = queue.settings.changed(changes)
-        _check(queue.name, settings, notes)
-        opened = {lane: queue.rank_of(lane) for lane in queue.open_lanes}
-        missing, surplus = differing(opened, settings, added)
-        new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))
-        made = queue.lanes_made + len(new)
-        with begun(bool(unsure)):
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
+            changes, notes = rewrite(queue)
+            settings = queue.settings.changed(changes)
+            _check(queue.name, settings, notes)
+            opened = {lane: queue.rank_of(lane) for lane in queue.open_lanes}
+            missing, surplus = differing(opened, settings, added)
+            new = list(range(queue.lanes_made, queue.lanes_made + len(missing)))
+            made = queue.lanes_made + len(new)
             if new and not await make_lanes(store, queue.incarnation, new, settings.kind):
                 # These numbers are spent: a copy of their making may land at any time.
                 spent = await replace_queue(store, queue, replace(queue, lanes_made=made), now)
                 queue = spent or await _again(store, queue)
                 continue
-        lanes = {**queue.lanes, **dict.fromkeys(new, OPEN), **dict.fromkeys(surplus, SEALED)}
-        ranks = {**queue.ranks, **unlike_plain(zip(new, missing, strict=True))}
-        wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes, ranks=ranks)
-        with begun(bool(unsure)):
+            lanes = {**queue.lanes, **dict.fromkeys(new, OPEN), **dict.fromkeys(surplus, SEALED)}
+            ranks = {**queue.ranks, **unlike_plain(zip(new, missing, strict=True))}
+            wanted = replace(queue, settings=settings, lanes=lanes, lanes_made=made, notes=notes, ranks=ranks)
             changed = await replace_queue(store, queue, wanted, now, unsure)
-        if changed is not None:
-            with begun():
-                await _seal(store, changed)
-            return changed
-        queue = await _again(store, queue)
-    with begun(bool(unsure)):
+            if changed is not None:
+                with begun():
+                    await _seal(store, changed)
+                return changed
+            queue = await _again(store, queue)
         raise Unavailable("the queue's settings are being changed by others all the time")
 
 
@@ -196,27 +195,23 @@ async def delete(store: Store, account: str, name: str, now: Moment) -> Queue:
         raise QueueNotFound(account, name)
     unsure: set[int] = set()
     marked = False
-    for _ in range(limits.PUT_ROUNDS):
-        if queue.status == DELETING:
-            break
-        with begun(bool(unsure)):
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
+            if queue.status == DELETING:
+                break
             await _dig_grave(store, queue, now.wall_ms)
-        row = RowChange(
-            name, {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}, {"status": DELETING}
-        )
-        (outcome,) = await change_settled(store, [Change(places.account_queues(account), [row])], unsure)
-        with begun(bool(unsure)):
-            expect_decided(outcome)
-        if marked := isinstance(outcome, Applied):
-            break
-        # What refused us may have been our own first attempt.
-        with begun():
-            again = await load(store, account, name)
-        if again is None or again.incarnation != queue.incarnation:
-            return queue
-        queue = again
-    if not marked and queue.status != DELETING:
-        with begun(bool(unsure)):
+            expect: Values = {"incarnation": queue.incarnation, "version": queue.version, "status": ACTIVE}
+            mark = Change(places.account_queues(account), [RowChange(name, expect, {"status": DELETING})])
+            (outcome,) = await change_settled(store, [mark], unsure)
+            if marked := isinstance(expect_decided(outcome), Applied):
+                break
+            # What refused us may have been our own first attempt.
+            with begun():
+                again = await load(store, account, name)
+            if again is None or again.incarnation != queue.incarnation:
+                return queue
+            queue = again
+        if not marked and queue.status != DELETING:
             raise Unavailable("the queue is being changed by others all the time")
     with begun():
         await finish_deleting(store, queue)

@@ -7,12 +7,23 @@ something unmistakable into what they write (an attempt token, a delivery number
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from angelhair import limits
-from angelhair.engine.store import Change, ChangeOutcome, Slice, Span, Store, Write, WriteOutcome
-from angelhair.errors import OutcomeUnknown, StoreError, Unavailable
+from angelhair.engine.store import (
+    Applied,
+    Change,
+    ChangeOutcome,
+    Partition,
+    Refused,
+    Slice,
+    Span,
+    Store,
+    Write,
+    WriteOutcome,
+)
+from angelhair.errors import OutcomeUnknown, RequestError, StoreError, Unavailable
 
 
 async def change_settled(
@@ -80,6 +91,32 @@ async def read_surely(store: Store, spans: Sequence[Span]) -> list[Slice]:
     return await store.read(spans)
 
 
+async def have_land(store: Store, tests: Sequence[Change]) -> list[Applied | Refused]:
+    """What is decided of a partition may have landed in part (row 19 of docs/cassandra.md): of a row some columns, or
+    the flags without the rows. The next conditional write of that partition has the rest land before it is answered,
+    also one that only tests, as these have to. Raises `Unavailable`: whatever became of a test, it changed nothing."""
+    decided: list[Applied | Refused] = []
+    for outcome in await change_settled(store, tests):
+        if isinstance(outcome, StoreError):
+            raise Unavailable(str(outcome)) from outcome
+        decided.append(outcome)
+    return decided
+
+
+async def read_landed(store: Store, partition: Partition, counter: str) -> Slice:
+    """All of a partition each change of which raises the flag `counter`, with flags that are no newer than its rows:
+    for who remembers rows under that flag, or changes some of them, on condition of it, by what the others are."""
+    for _ in range(limits.RESERVE_ROUNDS):
+        (seen,) = await store.read([Span(partition, limit=1)])
+        test = Change(partition, expect_flags={counter: seen.flags.get(counter)})
+        (outcome,) = await have_land(store, [test])
+        if isinstance(outcome, Applied):
+            # What came with these flags has landed, and is in whatever is read from now on.
+            (found,) = await store.read([Span(partition)])
+            return found._replace(flags=seen.flags)
+    raise Unavailable("it is being changed by others all the time")
+
+
 @contextmanager
 def begun(already: bool = True) -> Iterator[None]:
     """Around what follows the first effect of a verb: that one of its steps did not happen is not the whole truth."""
@@ -89,6 +126,19 @@ def begun(already: bool = True) -> Iterator[None]:
         if not already:
             raise
         raise OutcomeUnknown(str(error)) from error
+
+
+@contextmanager
+def not_denied(unsure: Collection[int]) -> Iterator[None]:
+    """Around all tries of a verb. One whose answer was lost, which `unsure` is told of, may have been made, and undone
+    by somebody else before the next: then neither is the whole truth that this one did not happen, nor that the request
+    is wrong as things are by now."""
+    try:
+        yield
+    except (Unavailable, RequestError) as error:
+        if not unsure:
+            raise
+        raise OutcomeUnknown(f"{error}; an earlier try may have been made, and undone by somebody else") from error
 
 
 def expect_decided(outcome: ChangeOutcome) -> ChangeOutcome:

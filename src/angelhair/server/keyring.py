@@ -99,7 +99,7 @@ class Keyring:
             _log.exception("looking for access keys met an error that it does not know; it goes on")
 
     async def _read(self) -> None:
-        found = await accounts.read_keys(self._store)
+        found = await accounts.remember_keys(self._store)
         known, self._keys = self._keys, {key.id: _access_key(key) for key in found.keys}
         is_first = self._version < 0
         self._version = found.version

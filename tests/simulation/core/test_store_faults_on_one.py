@@ -146,6 +146,25 @@ def test_of_a_change_that_was_met_others_see_the_columns_that_were_asked_for() -
     assert parts > 0
 
 
+def test_flags_may_be_seen_before_the_rows_that_came_with_them_until_a_change_that_only_tests_finds_them() -> None:
+    alone = 0
+    for seed in SEEDS:
+        world = World(seed, FaultPlan(read_repair=True))
+        process = world.start("a")
+        assert run(process, process.store.change([Change(CONDITIONAL, [RowChange(1, {}, {"count": 0})])])) == [APPLIED]
+        world.faults.set_rates({kinds.CHANGE_ON_ONE: 1.0})
+        change = Change(CONDITIONAL, [RowChange(2, {}, {"count": 1})], set_flags={"final": 1})
+        assert isinstance(run(process, process.store.change([change]))[0], OutcomeUnknown)
+        observer = heal(world)
+        if read(observer, CONDITIONAL, limit=1).flags.get("final") is None:
+            continue
+        alone += 2 not in counts(observer)
+        test = Change(CONDITIONAL, expect_flags={"final": 1})
+        assert run(observer, observer.store.change([test])) == [APPLIED]
+        assert counts(observer) == {1: 0, 2: 1}
+    assert alone > 0
+
+
 def test_a_store_in_one_place_has_no_replica_that_is_alone() -> None:
     for seed in SEEDS:
         world = only(kinds.WRITE_ON_ONE, seed)

@@ -16,11 +16,11 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_one, change_settled, expect_decided
-from angelhair.engine.store import Applied, Change, Refused, Row, RowChange, Span, Store, Values
+from angelhair.engine.settling import begun, change_one, change_settled, expect_decided, not_denied
+from angelhair.engine.store import Applied, Change, ChangeOutcome, Refused, Row, RowChange, Span, Store, Values
 from angelhair.engine.topics.rows import topic_of, topic_values
 from angelhair.engine.topics.values import Topic, TopicRewrite, TopicSettings, validate_notes
-from angelhair.errors import OutcomeUnknown, StoreError, TopicExists, TopicNotFound, Unavailable
+from angelhair.errors import TopicExists, TopicNotFound, Unavailable
 
 
 async def load(store: Store, account: str, name: str) -> Topic | None:
@@ -65,25 +65,23 @@ async def create(
 ) -> tuple[Topic, bool]:
     """The topic, and whether it was made now. An existing one with the same settings is returned as it is."""
     validate_notes(notes)
-    for _ in range(limits.PUT_ROUNDS):
-        existing = await load(store, account, name)
-        if existing is not None:
-            if await lives(store, existing):
-                return _same_or_raise(existing, settings), False
-            await finish_deleting(store, existing)
-        topic = Topic(account, name, identities.fresh(), settings, dict(notes), 1, now.wall_ms, now.wall_ms)
-        if not await _begin(store, topic.incarnation):
-            continue
-        row = RowChange(name, {"incarnation": None}, topic_values(topic))
-        outcome = await change_one(store, Change(places.account_topics(account), [row]))
-        if isinstance(outcome, Applied):
-            return topic, True
-        if isinstance(outcome, StoreError):
-            raise outcome
-        if outcome.rows.get(name, {}).get("incarnation") == topic.incarnation:
-            return topic, True
-        await store.drop([places.subscriptions(topic.incarnation)])
-    raise Unavailable("the topic's name is being taken and freed by others all the time")
+    unsure: set[int] = set()
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
+            existing = await load(store, account, name)
+            if existing is not None:
+                if await lives(store, existing):
+                    return _same_or_raise(existing, settings), False
+                await finish_deleting(store, existing)
+            topic = Topic(account, name, identities.fresh(), settings, dict(notes), 1, now.wall_ms, now.wall_ms)
+            if not await _begin(store, topic.incarnation):
+                continue
+            row = RowChange(name, {"incarnation": None}, topic_values(topic))
+            (outcome,) = await change_settled(store, [Change(places.account_topics(account), [row])], unsure)
+            if isinstance(expect_decided(outcome), Applied) or _incarnation_in(outcome, name) == topic.incarnation:
+                return topic, True
+            await store.drop([places.subscriptions(topic.incarnation)])
+        raise Unavailable("the topic's name is being taken and freed by others all the time")
 
 
 async def _begin(store: Store, incarnation: str) -> bool:
@@ -98,28 +96,21 @@ async def _begin(store: Store, incarnation: str) -> bool:
 
 async def change(store: Store, account: str, name: str, rewrite: TopicRewrite, now: Moment) -> Topic:
     unsure: set[int] = set()
-    for _ in range(limits.PUT_ROUNDS):
-        try:
-            with begun(bool(unsure)):
-                topic = await find(store, account, name)
-        except TopicNotFound as error:
-            if not unsure:
-                raise
-            raise OutcomeUnknown(f"{error}: it was deleted meanwhile") from error
-        changes, notes = rewrite(topic)
-        validate_notes(notes)
-        changed = replace(
-            topic, settings=topic.settings.changed(changes), notes=dict(notes), version=topic.version + 1,
-            changed_at_ms=now.wall_ms,
-        )
-        expect: Values = {"incarnation": topic.incarnation, "version": topic.version}
-        row = RowChange(name, expect, topic_values(changed))
-        (outcome,) = await change_settled(store, [Change(places.account_topics(account), [row])], unsure)
-        with begun(bool(unsure)):
+    with not_denied(unsure):
+        for _ in range(limits.PUT_ROUNDS):
+            topic = await find(store, account, name)
+            changes, notes = rewrite(topic)
+            validate_notes(notes)
+            changed = replace(
+                topic, settings=topic.settings.changed(changes), notes=dict(notes), version=topic.version + 1,
+                changed_at_ms=now.wall_ms,
+            )
+            expect: Values = {"incarnation": topic.incarnation, "version": topic.version}
+            row = RowChange(name, expect, topic_values(changed))
+            (outcome,) = await change_settled(store, [Change(places.account_topics(account), [row])], unsure)
             expect_decided(outcome)
-        if isinstance(outcome, Applied) or (isinstance(outcome, Refused) and _is(outcome, changed)):
-            return changed
-    with begun(bool(unsure)):
+            if isinstance(outcome, Applied) or (isinstance(outcome, Refused) and _is(outcome, changed)):
+                return changed
         raise Unavailable("the topic is being changed by others all the time")
 
 
@@ -188,6 +179,10 @@ def _same_or_raise(existing: Topic, settings: TopicSettings) -> Topic:
     if differing:
         raise TopicExists(existing.account, existing.name, differing)
     return existing
+
+
+def _incarnation_in(outcome: ChangeOutcome, name: str) -> object:
+    return outcome.rows.get(name, {}).get("incarnation") if isinstance(outcome, Refused) else None
 
 
 def _is(outcome: Refused, topic: Topic) -> bool:

@@ -14,18 +14,14 @@ from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine import places
 from angelhair.engine.identities import Identities
-from angelhair.engine.settling import begun, change_settled, expect_decided
-from angelhair.engine.store import Applied, Change, RowChange, Slice, Span, Store, Values
+from angelhair.engine.settling import change_settled, expect_decided, not_denied, read_landed
+from angelhair.engine.store import Applied, Change, RowChange, Slice, Store, Values
 from angelhair.engine.topics.catalog import alive
 from angelhair.engine.topics.rows import subscription_of, subscription_values
 from angelhair.engine.topics.values import NewSubscription, Subscription, SubscriptionRewrite, Topic
-from angelhair.errors import (
-    InvalidRequest,
-    OutcomeUnknown,
-    SubscriptionNotFound,
-    TopicNotFound,
-    Unavailable,
-)
+from angelhair.errors import InvalidRequest, SubscriptionNotFound, TopicNotFound, Unavailable
+
+_OTHERS = "the topic's subscriptions are being changed by others all the time"
 
 
 class Subscribed(NamedTuple):
@@ -41,9 +37,8 @@ def subscribed(topic: Topic, found: Slice) -> Subscribed:
     return Subscribed(edits, [subscription_of(topic.incarnation, row) for row in found.rows])
 
 
-async def read_all(store: Store, topic: Topic) -> Subscribed:
-    (found,) = await store.read([Span(places.subscriptions(topic.incarnation))])
-    return subscribed(topic, found)
+async def _read_to_edit(store: Store, topic: Topic) -> Subscribed:
+    return subscribed(topic, await read_landed(store, places.subscriptions(topic.incarnation), "edits"))
 
 
 async def subscribe(
@@ -57,56 +52,45 @@ async def subscribe(
         identities.secret().hex(), 1, now.wall_ms,
     )
     unsure: set[int] = set()
-    for _ in range(limits.RESERVE_ROUNDS):
-        edits, known = await _read_again(store, topic, unsure)
-        for other in known:
-            if (other.protocol, other.endpoint) == (wanted.protocol, wanted.endpoint):
-                return other, other.id == made.id
-        if len(known) >= limits.SUBSCRIPTIONS:
-            raise InvalidRequest("subscriptions", f"a topic has {limits.SUBSCRIPTIONS} at most")
-        if await _edit(store, topic, edits, made.id, subscription_values(made), unsure):
-            return made, True
-    with begun(bool(unsure)):
-        raise Unavailable("the topic's subscriptions are being changed by others all the time")
+    with not_denied(unsure):
+        for _ in range(limits.RESERVE_ROUNDS):
+            edits, known = await _read_to_edit(store, topic)
+            for other in known:
+                if (other.protocol, other.endpoint) == (wanted.protocol, wanted.endpoint):
+                    return other, other.id == made.id
+            if len(known) >= limits.SUBSCRIPTIONS:
+                raise InvalidRequest("subscriptions", f"a topic has {limits.SUBSCRIPTIONS} at most")
+            if await _edit(store, topic, edits, made.id, subscription_values(made), unsure):
+                return made, True
+        raise Unavailable(_OTHERS)
 
 
 async def change(store: Store, topic: Topic, subscription_id: str, rewrite: SubscriptionRewrite) -> Subscription:
     unsure: set[int] = set()
-    for _ in range(limits.RESERVE_ROUNDS):
-        edits, known = await _read_again(store, topic, unsure)
-        before = next((one for one in known if one.id == subscription_id), None)
-        if before is None:
-            raise SubscriptionNotFound(topic.name, subscription_id)
-        changed = replace(rewrite(before), version=before.version + 1)
-        changed.validated()
-        if await _edit(store, topic, edits, subscription_id, subscription_values(changed), unsure):
-            return changed
-    with begun(bool(unsure)):
-        raise Unavailable("the topic's subscriptions are being changed by others all the time")
+    with not_denied(unsure):
+        for _ in range(limits.RESERVE_ROUNDS):
+            edits, known = await _read_to_edit(store, topic)
+            before = next((one for one in known if one.id == subscription_id), None)
+            if before is None:
+                raise SubscriptionNotFound(topic.name, subscription_id)
+            changed = replace(rewrite(before), version=before.version + 1)
+            changed.validated()
+            if await _edit(store, topic, edits, subscription_id, subscription_values(changed), unsure):
+                return changed
+        raise Unavailable(_OTHERS)
 
 
 async def unsubscribe(store: Store, topic: Topic, subscription_id: str) -> bool:
     """False when there is no such subscription."""
     unsure: set[int] = set()
-    for _ in range(limits.RESERVE_ROUNDS):
-        edits, known = await _read_again(store, topic, unsure)
-        if all(one.id != subscription_id for one in known):
-            return bool(unsure)
-        if await _edit(store, topic, edits, subscription_id, None, unsure):
-            return True
-    with begun(bool(unsure)):
-        raise Unavailable("the topic's subscriptions are being changed by others all the time")
-
-
-async def _read_again(store: Store, topic: Topic, unsure: set[int]) -> Subscribed:
-    """After a try whose answer was lost, that the topic is gone does not say that nothing happened before."""
-    try:
-        with begun(bool(unsure)):
-            return await read_all(store, topic)
-    except TopicNotFound as error:
-        if not unsure:
-            raise
-        raise OutcomeUnknown(f"{error}: it was deleted meanwhile") from error
+    with not_denied(unsure):
+        for _ in range(limits.RESERVE_ROUNDS):
+            edits, known = await _read_to_edit(store, topic)
+            if all(one.id != subscription_id for one in known):
+                return bool(unsure)
+            if await _edit(store, topic, edits, subscription_id, None, unsure):
+                return True
+        raise Unavailable(_OTHERS)
 
 
 async def _edit(
@@ -120,6 +104,4 @@ async def _edit(
         {"edits": edits + 1},
     )
     (outcome,) = await change_settled(store, [change], unsure)
-    with begun(bool(unsure)):
-        expect_decided(outcome)
-    return isinstance(outcome, Applied)
+    return isinstance(expect_decided(outcome), Applied)
