@@ -29,8 +29,8 @@ from angelhair.engine.bucketed.examine import MOVING, Findings, examine, is_over
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.marks import Marks, raise_mark
 from angelhair.engine.schema import BODY_DATES
-from angelhair.engine.settling import change_one, change_settled
-from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value
+from angelhair.engine.settling import change_one, change_settled, have_land
+from angelhair.engine.store import Applied, Change, Refused, Slice, Span, Value, Values
 from angelhair.errors import StoreError
 
 
@@ -245,13 +245,10 @@ def _is_done(lane: Lane, marks: Marks, bucket: int, findings: Findings) -> bool:
 
 
 async def _have_admitted_land(lane: Lane, bucket: int, findings: Findings) -> bool:
-    """Whoever admits raises a flag, and that may be seen before the message's own row is (row 19 of docs/cassandra.md).
-    A conditional write of the same partition, even one that only tests, has both land first; what it finds beside the
-    flag that was seen is all that was admitted under it."""
-    flags: dict[str, Value] = {"final": 1, "finished": None, "admitted": findings.flags.get("admitted")}
-    outcome = await change_one(lane.store, Change(lane.states(bucket), expect_flags=flags))
-    if isinstance(outcome, StoreError):
-        raise outcome
+    """Whoever admits raises a flag, which may be seen before the message's own row is. What is found beside the flag
+    that was seen once that has landed is all that was admitted under it."""
+    flags: Values = {"final": 1, "finished": None, "admitted": findings.flags.get("admitted")}
+    (outcome,) = await have_land(lane.store, [Change(lane.states(bucket), expect_flags=flags)])
     return isinstance(outcome, Applied)
 
 
