@@ -38,6 +38,9 @@ from angelhair.model import MessageId, NewMessage
 Look = Callable[[Bag, Sequence[int]], Awaitable[list[Epochs]]]
 """At the epochs of blocks."""
 
+MESSAGE = ("body", "attributes", "enqueued_at", "origin")
+"""What is written of one, once its place is sure."""
+
 LAPSED = "the key lapsed while its message was being put"
 GONE = "the key was first put too long ago: nobody can tell what became of it"
 
@@ -204,8 +207,8 @@ async def _complete(bag: Bag, tries: Sequence[_Try]) -> None:
     for place, some in _by_place(going).items():
         await epochs_of.count(bag, *place, epochs_of.weight(one.message.body for one in some))
     there = await _bodies(bag, [one for one in going if one.resumed])
-    missing = [one for one in going if one.number not in there and one.answer is None]
-    await _write(bag, missing, _whole)
+    # What is there may be on one replica only: who confirms has written it, the same again.
+    await _write(bag, [one for one in going if one.answer is None], lambda one: there.get(one.number) or _whole(one))
     await _commit(bag, await _sure(bag, [one for one in going if one.answer is None], unfit))
     await _move_on(bag, unfit)
 
@@ -273,19 +276,19 @@ async def _sure(bag: Bag, tries: Sequence[_Try], unfit: list[_Try]) -> list[_Try
     return sure
 
 
-async def _bodies(bag: Bag, tries: Sequence[_Try]) -> set[int]:
-    """Ids at which there is a body. Where that cannot be read the answer is that nobody knows."""
+async def _bodies(bag: Bag, tries: Sequence[_Try]) -> dict[int, Values]:
+    """By id, the message that is there. Where that cannot be read the answer is that nobody knows."""
     if not tries:
-        return set()
+        return {}
     # Whole: of a part nobody knows whether the rest will ever be there.
     spans = [Span(bag.messages(*one.place), one.number, one.number, 1) for one in tries]
     try:
         found = await read_surely(bag.store, spans)
     except StoreError as error:
         _unknown(tries, error)
-        return set()
+        return {}
     return {
-        one.number
+        one.number: {name: value for name in MESSAGE if (value := slice_.rows[0].values.get(name)) is not None}
         for one, slice_ in zip(tries, found, strict=True)
         if slice_.rows and is_whole(slice_.rows[0].values)
     }
