@@ -43,6 +43,14 @@ async def change_one(store: Store, change: Change) -> ChangeOutcome:
     return (await change_settled(store, [change]))[0]
 
 
+async def have_land(store: Store, tests: Sequence[Change]) -> None:
+    """What one read has seen of a partition, in part or whole, is decided; but others may not see it yet (row 19 of
+    docs/cassandra.md). A conditional write of the same partition, even one that only tests, has it land first: whoever
+    reads after this sees it. Whether the tests hold does not matter."""
+    for outcome in await change_settled(store, tests):
+        expect_decided(outcome)
+
+
 async def write_through(store: Store, writes: Sequence[Write]) -> list[WriteOutcome]:
     """Like `store.write`, but repeats what failed; an item that failed differently is unknown."""
     outcomes = await store.write(writes)

@@ -8,9 +8,8 @@ from angelhair import limits
 from angelhair.engine.fifo.lane import Lane, marks_of
 from angelhair.engine.marks import Marks
 from angelhair.engine.schema import LOG_LIGHT, is_whole
-from angelhair.engine.settling import change_settled
+from angelhair.engine.settling import have_land
 from angelhair.engine.store import Change, RowChange, Slice, Span, Values
-from angelhair.errors import StoreError
 
 
 async def read_on(lane: Lane) -> Marks:
@@ -77,15 +76,12 @@ async def _whole_rows(lane: Lane, numbers: Sequence[int]) -> dict[int, Values]:
 
 
 async def _have_land(lane: Lane, numbers: Sequence[int]) -> None:
-    """What was seen without its body is decided, and has landed in part (row 19 of docs/cassandra.md): a conditional
-    write of the same partition, even one that only tests, has the rest land first."""
+    """What was seen without its body has landed in part."""
     by_bucket = {lane.bucket_of(number): number for number in numbers}
     tests = [
         Change(lane.log(bucket), [RowChange(number, {"body": None}, {})]) for bucket, number in by_bucket.items()
     ]
-    for outcome in await change_settled(lane.store, tests):
-        if isinstance(outcome, StoreError):
-            raise outcome
+    await have_land(lane.store, tests)
 
 
 def _stretches(lane: Lane, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
