@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from angelhair import limits
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import ids
-from angelhair.engine.databag.epochs import Epochs, Place, place_of
+from angelhair.engine.databag.epochs import Epochs, Place, block_of, place_of
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.put import PutOutcome, Sent, confirmed, spread, take_serials, values_of
 from angelhair.engine.keys import COMMITTED, PENDING, key_partition
@@ -120,9 +120,8 @@ async def _abandon(bag: Bag, numbers: Sequence[int]) -> None:
         return
     with suppress(StoreError):
         now_ms = await bag.time_ms()
-        blocks = [ids.block_of(ids.slice_of(number)) for number in numbers]
-        found = await epochs_of.load(bag, blocks)
-        places = [place_of(number, epochs) for number, epochs in zip(numbers, found, strict=True)]
+        found = await epochs_of.load_for(bag, numbers)
+        places = [place_of(number, found[block_of(number)]) for number in numbers]
         await bag.store.write([
             Write(bag.messages(*place), [Row(number, {"deleted": now_ms})])
             for number, place in zip(numbers, places, strict=True) if place is not None
@@ -221,13 +220,13 @@ def _whole(one: _Try) -> Values:
 
 async def _placed(bag: Bag, tries: Sequence[_Try], unfit: list[_Try]) -> list[_Try]:
     """Those that lie in epochs which are not finished."""
-    blocks = [ids.block_of(ids.slice_of(one.number)) for one in tries]
     try:
-        found = await epochs_of.load(bag, blocks, surely=True)
+        found = await epochs_of.load_for(bag, [one.number for one in tries], surely=True)
     except StoreError as error:
         return _unknown(tries, error)
     fit: list[_Try] = []
-    for one, epochs in zip(tries, found, strict=True):
+    for one in tries:
+        epochs = found[block_of(one.number)]
         place = place_of(one.number, epochs)
         if place is None:
             one.answer = OutcomeUnknown(GONE)
