@@ -1,6 +1,6 @@
 """Locks of a databag that are read in pages, of which one meets the replica that has heard of a serving and the next
 does not (row 19 of docs/cassandra.md). Rows with bytes are read in pages of 100 at first (stores/cassandra/selects.py),
-and a block has up to 256 of them."""
+and a block has up to 256 of them: it is read so no longer, as the table is small (contract 1)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ HIDE_MS = 30 * SECOND
 
 
 class HalfCommittedFirstPage(HalfCommitted):
-    """The first page asks the replica that has it, with the flags; those behind it ask the others."""
+    """The first page asks the replica that has it, with the flags; those behind it ask the others. Of a small table
+    there is one page."""
 
     def _seen(self, span: Span, found: Slice) -> Slice:
-        if self.near(span) and span.partition in self._before:
+        if self.near(span) and span.partition in self._before and not span.partition.table.small:
             super()._seen(span, found._replace(rows=list(found.rows)[:PAGE_ROWS_FIRST]))
             near, self.near = self.near, never
             try:

@@ -12,6 +12,8 @@ The contract, in the words that `tests/contract` checks:
     whose outcome is not known yet: one row of them and not the next, and not again what it saw once; of a row some
     columns and not the others, if somebody has read those alone. So a column of bytes in a plain table is read with
     all of its row. A span that is read in several pages is not a snapshot; its flags are at least as old as its rows.
+    But of a *small* table a read sees all of a change or nothing of it: flags and rows are of one instant, and what
+    others may be shown of a change by this read is the whole of it.
  2. `write` is blind and idempotent: the same rows again change nothing. For two different values under one key the
     last one by the store's clocks wins, so callers write a key once, or do not care which value stays. The rows of
     one write need not land together.
@@ -59,6 +61,8 @@ class Table:
     key: type[int] | type[str]
     columns: Mapping[str, type[int] | type[str] | type[bytes]]
     flags: Mapping[str, type[int] | type[str] | type[bytes]] = field(default_factory=dict)
+    small: bool = False
+    """Its partitions have `limits.SMALL_ROWS` rows and `limits.SMALL_BYTES` at most: each is read whole, at once."""
 
 
 class Partition(NamedTuple):

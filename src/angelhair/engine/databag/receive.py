@@ -166,7 +166,7 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
         if look.is_covered(number):
             found = found + again
         there += bool(found)
-        some = found[:missing]
+        some = found[: min(missing, limits.BAG_GIVEN)]
         missing -= len(some)
         if some:
             numbers = [int(row.key) for row in some]
