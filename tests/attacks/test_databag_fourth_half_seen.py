@@ -254,3 +254,32 @@ async def test_d5_a_delete_in_an_epoch_that_somebody_else_was_shown_is_not_forgo
         half.change = None
     found = await drain(server(store, clock), clock)
     assert len(found) == sum(outcome is not None for outcome in outcomes), f"{len(found)} came after their delete"
+
+
+@played
+async def test_a1_what_is_put_where_a_look_found_nothing_is_served_by_who_looked() -> None:
+    """Whoever receives is shown the seal, finds all of the epoch deleted, and remembers that: of a sealed epoch it stays
+    so. A putter meets the replicas that have not heard of the seal, puts there, and confirms. Then the seal lands. The
+    one that tends the block would find the message, and serve it; but all consumers have their connections to the other
+    one."""
+    clock, store = new_world()
+    half = SealOnOneReplica(store)
+    receiver, putter = server(half.others(shown=True), clock), server(half.others(shown=False), clock)
+    await create(putter)
+    await sealed_by_one_that_died(putter, server(half.sealer(), clock), clock)
+    assert half.change is not None
+    (nothing,) = await receiver.receive("shop", "bag", [Ask(100)])
+    assert nothing == []
+    for number in range(100):
+        (outcome,) = await putter.put("shop", "bag", [NewMessage(b"%d" % number)])
+        assert isinstance(outcome, MessageId)
+    if half.change is not None:
+        await store.change([half.change])
+        half.change = None
+    found: set[bytes] = set()
+    for _ in range(20):
+        clock.ms += 2 * limits.BAG_STATE_AGE_MS
+        (some,) = await receiver.receive("shop", "bag", [Ask(100)])
+        assert isinstance(some, list)
+        found |= {delivery.body for delivery in some}
+    assert len(found) == 100, f"{100 - len(found)} confirmed messages are never served"
