@@ -47,15 +47,14 @@ class Selects:
     async def named(self, partition: Partition, keys: Sequence[Key], profile: str) -> tuple[Values, dict[Key, Values]]:
         """The flags, and of the named rows those that are there, all of their columns."""
         if partition.table.small:
-            flags, rows = await self._small(partition, profile)
-            wanted = set(keys)
-            return flags, {row.key: row.values for row in rows if row.key in wanted}
+            found, wanted = await self._small(partition, profile), set(keys)
+            return found[0], {row.key: row.values for row in found[1] if row.key in wanted}
         if not keys:
             flags, _ = await self._rows(_Request(partition, (), "", (), 1), profile)
             return flags or {}, {}
         request = _Request(partition, tuple(partition.table.columns), "named", (list(keys),), None)
-        flags, rows = await self._with_flags(request, profile)
-        return flags, dict(rows)
+        flags_then, rows = await self._with_flags(request, profile)
+        return flags_then, dict(rows)
 
     async def _small(self, partition: Partition, profile: str) -> tuple[Values, list[Row]]:
         """All of a small partition, in one page. Whatever is wanted of it: a replica that has a change which the others
