@@ -258,7 +258,7 @@ async def test_d5_a_delete_in_an_epoch_that_somebody_else_was_shown_is_not_forgo
 
 @played
 async def test_a1_what_is_put_where_a_look_found_nothing_is_served_by_who_looked() -> None:
-    """Whoever receives is shown the seal, finds all of the epoch deleted, and remembers that: of a sealed epoch it stays
+    """Who receives is shown the seal, finds all of the epoch deleted, and remembers that: of a sealed epoch it stays
     so. A putter meets the replicas that have not heard of the seal, puts there, and confirms. Then the seal lands. Who
     tends the block would find the message, and serve it; but all consumers have their connections to another."""
     clock, store = new_world()
