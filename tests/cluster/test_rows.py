@@ -6,13 +6,15 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from typing import Any
 
 import pytest
 from cassandra import InvalidRequest
 from cassandra.cluster import ResponseFuture
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
 
-from angelhair.engine.schema import BODIES, SEQUENCES, STATES
+from angelhair import limits
+from angelhair.engine.schema import BAG_LOCKS, BODIES, SEQUENCES, STATES
 from angelhair.engine.store import APPLIED, Change, Partition, Refused, Row, RowChange, Span, Write
 from angelhair.errors import StoreError
 from cluster.testing import World
@@ -234,6 +236,43 @@ def test_pages_follow_the_size_of_what_they_carry(world: World, place: str) -> N
         (part,) = await world.store.read([Span(bucket, 10, 650, 300, ("enqueued_at",))])
         assert [row.key for row in part.rows] == list(range(10, 310))
         assert part.more
+
+    world.run(test)
+
+
+def test_a_small_partition_is_read_in_one_page_however_large_it_is(
+    world: World, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is asked for, all of its columns and rows are: what one replica has more than the others is given to
+    them whole (row 19)."""
+
+    async def test() -> None:
+        locks, rows = Partition(BAG_LOCKS, place), range(limits.SMALL_ROWS)
+        given = bytes(8 * limits.BAG_GIVEN)
+        assert limits.SMALL_ROWS * (len(given) + 256) <= limits.SMALL_BYTES
+        for start in range(0, limits.SMALL_ROWS, 16):
+            some = [RowChange(key, {}, {"serving": key, "given": given}) for key in range(start, start + 16)]
+            assert await world.store.change([Change(locks, some, set_flags={"version": start})]) == [APPLIED]
+        pages: list[tuple[int, bool]] = []
+        execute = world.store._bridge.execute
+
+        async def counted(statement: Any, profile: str, paging_state: bytes | None = None) -> Any:
+            page = await execute(statement, profile, paging_state)
+            if profile != "change":
+                pages.append((len(page.rows), page.paging_state is not None))
+            return page
+
+        monkeypatch.setattr(world.store._bridge, "execute", counted)
+        (whole,) = await world.store.read([Span(locks)])
+        assert [(row.key, row.values["serving"]) for row in whole.rows] == [(key, key) for key in rows]
+        (part,) = await world.store.read([Span(locks, 7, 200, 20, ("serving",))])
+        assert (part.rows, part.more) == ([Row(key, {"serving": key}) for key in range(7, 27)], True)
+        (outcome,) = await world.store.change([Change(locks, [RowChange(9, {"serving": 8}, {"serving": 1})])])
+        assert isinstance(outcome, Refused)
+        assert (outcome.flags, [*outcome.rows]) == ({"version": limits.SMALL_ROWS - 16}, [9])
+        (test,) = await world.store.change([Change(locks, [RowChange(9, {"serving": 8}, {})])])
+        assert isinstance(test, Refused)
+        assert pages == [(limits.SMALL_ROWS, False)] * 4
 
     world.run(test)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from angelhair import limits
 from angelhair.engine.store import Change, Row, RowChange, Span, Store, Table, Write
 from tests.contract.tools import (
     GUARDED,
@@ -12,6 +13,7 @@ from tests.contract.tools import (
     INTEGER_MIN,
     PLAIN,
     PLAIN_BY_NAME,
+    SMALL,
     all_rows,
     applied,
     flags,
@@ -153,6 +155,37 @@ async def test_1_a_column_of_bytes_in_a_plain_table_comes_with_its_row(store: St
         await read(store, Span(partition, columns=("body", "enqueued_at")))
     found = await read(store, Span(partition, columns=tuple(PLAIN.columns)))
     assert rows_of(found) == [(1, {"enqueued_at": 7, "body": b"text"})]
+
+
+async def test_1_of_a_small_table_a_read_sees_all_of_a_change_or_nothing(store: Store, world: World) -> None:
+    """As large as it may be; whatever part of it is asked for."""
+    partition, last, rounds = fresh(SMALL), limits.SMALL_ROWS - 1, 20
+    given = bytes(limits.SMALL_BYTES * 3 // 4 // limits.SMALL_ROWS)
+    for start in range(0, limits.SMALL_ROWS, 32):
+        await insert(store, partition, {key: {"serving": 0, "given": given} for key in range(start, start + 32)})
+
+    async def change() -> None:
+        for number in range(1, rounds + 1):
+            rows = [RowChange(key, {}, {"serving": number}) for key in (1, 100, 200, last)]
+            await applied(store, Change(partition, rows, set_flags={"version": number}))
+
+    async def look() -> list[int]:
+        seen_versions: list[int] = []
+        while not seen_versions or seen_versions[-1] < rounds:
+            whole, part, some = await store.read([
+                Span(partition), Span(partition, 1, last, columns=("serving",)), Span(partition, 100, limit=101)
+            ])
+            assert len(whole.rows) == limits.SMALL_ROWS
+            assert (keys_of(part), keys_of(some)) == (list(range(1, last + 1)), list(range(100, 201)))
+            assert (whole.more, part.more, some.more) == (False, False, True)
+            assert seen(part.rows[5].values) == {"serving": 0}
+            for found, keys in ((whole, (1, 100, 200, last)), (part, (1, 100, 200, last)), (some, (100, 200))):
+                versions = {row.values["serving"] for row in found.rows if row.key in keys}
+                assert versions == {found.flags.get("version") or 0}
+                seen_versions.append(found.flags.get("version") or 0)  # type: ignore[arg-type]
+        return seen_versions
+
+    await world.together([change(), look(), look()])
 
 
 async def test_1_flags_come_along_with_any_rows_or_none(store: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
-from angelhair.engine.schema import BODIES, QUEUES, STATES, WAKES
+from angelhair.engine.schema import BAG_LOCKS, BODIES, QUEUES, STATES, WAKES
 from angelhair.engine.store import (
     APPLIED,
     Change,
@@ -31,6 +31,9 @@ PLAIN_BY_NAME = WAKES
 
 GUARDED = STATES
 """Conditional rows under integer keys, with flags: delivery, revision are integers, claim a string, body bytes."""
+
+SMALL = BAG_LOCKS
+"""Conditional rows under integer keys, with flags, read at once: serving is an integer, given bytes, version a flag."""
 
 GUARDED_BY_NAME = QUEUES
 """Conditional rows under string keys: secret is bytes, settings a string, version an integer."""

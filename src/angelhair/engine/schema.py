@@ -299,10 +299,12 @@ BAG_LOCKS = Table(
         "left": int,
     },
     flags={"version": int, "deleted": int, "duplicates": int},
+    small=True,
 )
 """Which slices of a databag are locked. Partition: a block. Row: the first slice of a run that was served; `last`: its
 last one; `serving`: the `version` that it was served at, so of two that overlap the higher counts; `given`: the ids;
-`behind`: others lay before these; `left`: others are left, which wait for the lock's end."""
+`behind`: others lay before these; `left`: others are left, which wait for the lock's end. A block is small, so that the
+version that was read is that of all its rows."""
 
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,

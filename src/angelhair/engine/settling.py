@@ -93,8 +93,9 @@ async def read_surely(store: Store, spans: Sequence[Span]) -> list[Slice]:
 
 async def have_land(store: Store, tests: Sequence[Change]) -> list[Applied | Refused]:
     """What is decided of a partition may have landed in part (row 19 of docs/cassandra.md): of a row some columns, or
-    the flags without the rows. The next conditional write of that partition has the rest land before it is answered,
-    also one that only tests, as these have to. Raises `Unavailable`: whatever became of a test, it changed nothing."""
+    the flags without the rows; and what one server has seen of it another may not. The next conditional write of that
+    partition has all of it land before it is answered, also one that only tests, as these have to. Raises
+    `Unavailable`: whatever became of a test, it changed nothing."""
     decided: list[Applied | Refused] = []
     for outcome in await change_settled(store, tests):
         if isinstance(outcome, StoreError):

@@ -13,8 +13,9 @@ The contract, in the words that `tests/contract` checks:
     columns and not the others, if somebody has read those alone. So a column of bytes in a plain table is read with
     all of its row. Of a change its flags, which every read of the partition sees, may be there before its rows: who
     takes a flag for a word on rows has the change land first, by another one of that partition, which may only test.
-    A span that is read in several pages is not a snapshot; of what was confirmed its flags are at least as old as its
-    rows.
+    But of a *small* table a read sees all of a change or nothing of it: flags and rows are of one instant, and what
+    others may be shown of a change by this read is the whole of it. A span that is read in several pages is not a
+    snapshot; of what was confirmed its flags are at least as old as its rows.
  2. `write` is blind and idempotent: the same rows again change nothing. For two different values under one key the
     last one by the store's clocks wins, so callers write a key once, or do not care which value stays. The rows of
     one write need not land together.
@@ -62,6 +63,8 @@ class Table:
     key: type[int] | type[str]
     columns: Mapping[str, type[int] | type[str] | type[bytes]]
     flags: Mapping[str, type[int] | type[str] | type[bytes]] = field(default_factory=dict)
+    small: bool = False
+    """Its partitions have `limits.SMALL_ROWS` rows and `limits.SMALL_BYTES` at most: each is read whole, at once."""
 
 
 class Partition(NamedTuple):

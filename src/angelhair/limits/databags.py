@@ -24,6 +24,10 @@ BAG_PARTITIONS_MOST = 4_096
 """Between which a databag's partitions move unless its settings say otherwise. More of them cost nothing to look
 through, as neighbours are read and locked together; with fewer a databag that nobody has tuned is slow."""
 
+BAG_GIVEN = 2_048
+"""Messages that one serving gives of a run: so many ids at most are in a lock's row, and the locks of a block, of which
+there are as many as it has slices, are never more than is read at once (`SMALL_BYTES`)."""
+
 BAG_SYNC_MS = 30_000
 """How often a server takes over the settings and the number of partitions of a databag, unless it is told otherwise."""
 

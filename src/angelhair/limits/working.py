@@ -5,6 +5,10 @@
 INTEGER_LIMIT = 9_223_372_036_854_775_808
 """Whole numbers in a store, keys too, are signed and of 64 bits: below this, and not below its negative."""
 
+SMALL_ROWS = 256
+SMALL_BYTES = 5 * 1024 * 1024
+"""What a partition of a small table may come to: a store reads all of it at once, in one page."""
+
 TTL_MAXIMUM_SECONDS = 20 * 365 * 86_400
 """How long a store may be asked to keep a row: Cassandra's bound. What lives longer is dropped by the engine (R9)."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from angelhair.engine.store import APPLIED, Applied, Change, Key, Partition, Refused, Row, Values
 from angelhair.simulation.faults import NODE_SKEW_US, STORE_NODES, Faults
-from angelhair.simulation.minority import COPIES_MOST, MEETS, Before, Wanted
+from angelhair.simulation.minority import ALL, COPIES_MOST, MEETS, Before, Wanted
 from angelhair.simulation.partitions import Partitions
 from angelhair.simulation.scheduler import Action, Scheduler
 from angelhair.simulation.states import OnOne, PartitionState, Undecided
@@ -137,6 +137,8 @@ class Cluster(Partitions):
     def _show_change(
         self, state: PartitionState, change: Change, order: int, wanted: Wanted, before: Before | None
     ) -> None:
+        if change.partition.table.small:
+            wanted = ALL
         for key, _, values in change.rows:
             if not wanted.has(key):
                 continue

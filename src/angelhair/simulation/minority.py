@@ -39,6 +39,9 @@ class Wanted(NamedTuple):
         return values if columns is None else {name: values[name] for name in columns if name in values}
 
 
+ALL = Wanted(None, None, None, None)
+
+
 class Before:
     """What a partition is without what one read met: where reads repair nothing, the next one finds it as it was."""
 

@@ -171,7 +171,7 @@ class SimulatedStore(LateWrites):
         page: Sequence[Row] = []
         page_limit = UNBOUNDED
         if state is not None:
-            page_limit = self._page_rows
+            page_limit = UNBOUNDED if partition.table.small else self._page_rows
             if limit is not None and limit - len(rows) < page_limit:
                 page_limit = limit - len(rows)
             flags, page = cluster.met(state, Wanted(first, last, after, columns), page_limit)

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from angelhair.engine.store import APPLIED, Change, Refused, Row, RowChange, Write
+from angelhair.engine.schema import BAG_LOCKS
+from angelhair.engine.store import APPLIED, Change, Partition, Refused, Row, RowChange, Span, Write
 from angelhair.errors import OutcomeUnknown
 from angelhair.simulation import FaultPlan, Process, World
 from angelhair.simulation import cluster as consequences
@@ -163,6 +164,29 @@ def test_flags_may_be_seen_before_the_rows_that_came_with_them_until_a_change_th
         assert run(observer, observer.store.change([test])) == [APPLIED]
         assert counts(observer) == {1: 0, 2: 1}
     assert alone > 0
+
+
+def test_of_a_change_of_a_small_table_that_was_met_others_see_all() -> None:
+    """Whoever has met it asked for one row and one column, and pages are of one row."""
+    met, locks = 0, Partition(BAG_LOCKS, "small")
+    for seed in SEEDS:
+        world = World(seed, FaultPlan(page_rows=1))
+        process = world.start("a")
+        rows = [RowChange(key, {}, {"serving": 1, "last": key}) for key in (1, 2, 3)]
+        assert run(process, process.store.change([Change(locks, rows, set_flags={"version": 1})])) == [APPLIED]
+        world.faults.set_rates({kinds.CHANGE_ON_ONE: 1.0})
+        again = Change(locks, [RowChange(key, {}, {"serving": 2, "last": 9}) for key in (1, 3)], {}, {"version": 2})
+        run(process, process.store.change([again]))
+        observer = heal(world)
+        (part,) = run(observer, observer.store.read([Span(locks, 2, 2, columns=("serving",))]))
+        assert [row.values for row in part.rows] == [{"serving": 1}]
+        (whole,) = run(observer, observer.store.read([Span(locks)]))
+        found = whole.flags["version"]
+        assert [row.values["serving"] for row in whole.rows] == [found, 1, found]
+        assert [row.values["last"] for row in whole.rows] == ([9, 2, 9] if found == 2 else [1, 2, 3])
+        assert found >= part.flags["version"]
+        met += part.flags["version"] == 2
+    assert met > 5
 
 
 def test_a_store_in_one_place_has_no_replica_that_is_alone() -> None:

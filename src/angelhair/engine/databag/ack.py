@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from angelhair.engine.databag import epochs as epochs_of
-from angelhair.engine.databag import ids
-from angelhair.engine.databag.epochs import Place, place_of
+from angelhair.engine.databag.epochs import Place, block_of, place_of
 from angelhair.engine.databag.lane import Bag
 from angelhair.engine.settling import write_through
 from angelhair.engine.store import Row, Write
@@ -19,14 +18,14 @@ from angelhair.errors import AngelhairError
 
 async def delete(bag: Bag, numbers: Sequence[int]) -> list[AngelhairError | None]:
     """None for each that is deleted, or the error that it met. Raises `QueueGone`."""
-    blocks = sorted({ids.block_of(ids.slice_of(number)) for number in numbers})
+    blocks = sorted({block_of(number) for number in numbers})
     epochs = dict(zip(blocks, await epochs_of.known(bag, blocks), strict=True))
-    unknown = sorted({_block(number) for number in numbers if place_of(number, epochs[_block(number)]) is None})
+    unknown = [number for number in numbers if place_of(number, epochs[block_of(number)]) is None]
     if unknown:
         # Of an epoch that is newer than what we remember, or that is gone: only a look now can tell (R4).
-        epochs.update(zip(unknown, await epochs_of.load(bag, unknown), strict=True))
+        epochs.update(await epochs_of.load_for(bag, unknown))
     now_ms = await bag.time_ms()
-    places = [place_of(number, epochs[_block(number)]) for number in numbers]
+    places = [place_of(number, epochs[block_of(number)]) for number in numbers]
     rows: dict[Place, dict[int, Row]] = {}
     for number, place in zip(numbers, places, strict=True):
         if place is not None:
@@ -38,7 +37,3 @@ async def delete(bag: Bag, numbers: Sequence[int]) -> list[AngelhairError | None
     for (block, epoch), some in rows.items():
         await epochs_of.count(bag, block, epoch, len(some))
     return list(outcomes)
-
-
-def _block(number: int) -> int:
-    return ids.block_of(ids.slice_of(number))

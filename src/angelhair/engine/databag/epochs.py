@@ -10,6 +10,10 @@ in one partition: they change once for thousands of messages, and one read bring
 
 A put that finds its epoch sealed *admits* its message: it raises the epoch's `admitted`, which is a change of the row.
 Who finishes an epoch has read it after the seal, and its change is refused if anything was admitted since (R1).
+
+What one server reads of the row others may not see yet (row 19 of docs/cassandra.md), and then a putter takes an epoch
+for open that is sealed. So a seal counts for who reads the epoch only once it is *settled*: after a conditional write
+of that partition which began after the seal was seen, everybody sees it.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from angelhair.engine import places
 from angelhair.engine.databag import ids
 from angelhair.engine.databag.lane import Bag
 from angelhair.engine.marks import QueueGone
-from angelhair.engine.settling import change_one, expect_decided, read_surely
+from angelhair.engine.settling import change_one, expect_decided, have_land, read_surely
 from angelhair.engine.store import Applied, Change, RowChange, Span, Value, Values
 from angelhair.errors import StoreError
 
@@ -133,11 +137,15 @@ class Epochs:
         return min([self.read[0], *(each.first for each in self.over)])
 
 
+def block_of(number: int) -> int:
+    return ids.block_of(ids.slice_of(number))
+
+
 def place_of(number: int, epochs: Epochs) -> Place | None:
     """Where an id of a block with these epochs lies. None when that is nowhere any more. In a finished epoch, until it
     is dropped, somebody may still read who has not heard of it: what was purged, or written there late."""
     epoch = ids.epoch_of(number, epochs.open)
-    return (ids.block_of(ids.slice_of(number)), epoch) if epochs.is_there(epoch) else None
+    return (block_of(number), epoch) if epochs.is_there(epoch) else None
 
 
 def first_values(now_ms: int) -> Values:
@@ -174,7 +182,40 @@ async def load(bag: Bag, blocks: Sequence[int], surely: bool = False) -> list[Ep
     return [remember(bag, block, parse(rows.get(block, {})), asked_ms) for block in blocks]
 
 
+async def load_for(bag: Bag, numbers: Sequence[int], surely: bool = False) -> dict[int, Epochs]:
+    """By block, the epochs of these ids' blocks: none of the ids is of an epoch that these do not know yet. Who made it
+    has seen a seal that we do not see; as each lands before the next one is made, it is one. Raises `QueueGone`."""
+    blocks = sorted({block_of(number) for number in numbers})
+    found = dict(zip(blocks, await load(bag, blocks, surely), strict=True))
+    if any(_is_next(number, found[block_of(number)]) for number in numbers):
+        await settle(bag)
+        found = dict(zip(blocks, await load(bag, blocks, surely), strict=True))
+    return found
+
+
+def _is_next(number: int, epochs: Epochs) -> bool:
+    return ids.epoch_of(number, epochs.open + 1) > epochs.open
+
+
+async def settle(bag: Bag) -> None:
+    """Has all land that we know of the epochs, of any block: it is one partition."""
+    known = _known_open(bag)
+    test = RowChange(0, {"deleted": None}, {})
+    await have_land(bag.store, [Change(places.bag_epochs(bag.incarnation), [test])])
+    _note_settled(bag, known)
+
+
+def _known_open(bag: Bag) -> list[int]:
+    return [0 if view.epochs is None else view.epochs.open for view in bag.view.blocks]
+
+
+def _note_settled(bag: Bag, known: Sequence[int]) -> None:
+    for view, opened in zip(bag.view.blocks, known, strict=True):
+        view.settled = max(view.settled, opened)
+
+
 def remember(bag: Bag, block: int, epochs: Epochs, asked_ms: int) -> Epochs:
+    """The epochs as they are known then: what was seen once is decided, though this look may not have seen it."""
     view = bag.view.blocks[block]
     if view.epochs is None or view.epochs.version <= epochs.version:
         if view.epochs is not None:
@@ -183,7 +224,7 @@ def remember(bag: Bag, block: int, epochs: Epochs, asked_ms: int) -> Epochs:
                 view.uncounted.add(number)
         view.epochs, view.epochs_ms = epochs, asked_ms
         view.forget_gone(epochs)
-    return epochs
+    return view.epochs
 
 
 def fresh(bag: Bag, block: int) -> Epochs | None:
@@ -205,12 +246,14 @@ async def known(bag: Bag, blocks: Sequence[int]) -> list[Epochs]:
 async def change(bag: Bag, block: int, before: Epochs, after: Epochs) -> Epochs | None:
     """The epochs as they are wanted; None when somebody changed them first, or perhaps after us: each change may be
     made twice without harm."""
-    attempt, asked_ms = bag.identities.fresh(), bag.clock.now().monotonic_ms
+    attempt, asked_ms, known_open = bag.identities.fresh(), bag.clock.now().monotonic_ms, _known_open(bag)
     after = replace(after, version=before.version + 1)
     expect: Values = {"version": before.version, "deleted": None}
     row = RowChange(block, expect, {**_values(after), "attempt": attempt})
     outcome = expect_decided(await change_one(bag.store, Change(places.bag_epochs(bag.incarnation), [row])))
+    _note_settled(bag, known_open)
     if isinstance(outcome, Applied):
+        bag.view.blocks[block].settled = max(bag.view.blocks[block].settled, after.open)
         return remember(bag, block, after, asked_ms)
     found = outcome.rows.get(block, {})  # type: ignore[union-attr]
     now = remember(bag, block, parse(found), asked_ms)

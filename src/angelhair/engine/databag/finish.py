@@ -1,7 +1,7 @@
 """Which sealed epochs are finished: all of their messages are deleted, or past their retention (R1, R15).
 
-An epoch is read after its seal, so what was confirmed while it was open is seen; and its end is refused if anything was
-admitted since. What was read once is not read again: what is deleted stays so.
+An epoch is read after its seal is settled, so what was confirmed while it was open is seen; and its end is refused if
+anything was admitted since. What was read once is not read again: what is deleted stays so.
 """
 
 from __future__ import annotations
@@ -21,7 +21,11 @@ COLUMNS = ("deleted", "enqueued_at", "held_at")
 async def finish_some(bag: Bag, block: int, epochs: Epochs) -> Epochs:
     """Finishes what can be, of those whose turn it is; the epochs as they are then."""
     await _count_ended(bag, block, epochs)
-    for sealed in _in_turn(bag, block, epochs):
+    turns = _in_turn(bag, block, epochs)
+    if any(sealed.number >= bag.view.blocks[block].settled for sealed in turns):
+        # Another has sealed: it may be that we see it, and a putter does not.
+        await epochs_of.settle(bag)
+    for sealed in turns:
         if await _is_over(bag, block, sealed):
             if not await count_of_epoch(bag, block, epochs, sealed.number):
                 return epochs

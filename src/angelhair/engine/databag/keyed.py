@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from angelhair import limits
 from angelhair.engine.databag import epochs as epochs_of
 from angelhair.engine.databag import ids
-from angelhair.engine.databag.epochs import Epochs, Place, place_of
+from angelhair.engine.databag.epochs import Epochs, Place, block_of, place_of
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.put import PutOutcome, Sent, confirmed, spread, take_serials, values_of
 from angelhair.engine.keys import COMMITTED, PENDING, key_partition
@@ -37,6 +37,9 @@ from angelhair.model import MessageId, NewMessage
 
 Look = Callable[[Bag, Sequence[int]], Awaitable[list[Epochs]]]
 """At the epochs of blocks."""
+
+MESSAGE = ("body", "attributes", "enqueued_at", "origin")
+"""What is written of one, once its place is sure."""
 
 LAPSED = "the key lapsed while its message was being put"
 GONE = "the key was first put too long ago: nobody can tell what became of it"
@@ -117,9 +120,8 @@ async def _abandon(bag: Bag, numbers: Sequence[int]) -> None:
         return
     with suppress(StoreError):
         now_ms = await bag.time_ms()
-        blocks = [ids.block_of(ids.slice_of(number)) for number in numbers]
-        found = await epochs_of.load(bag, blocks)
-        places = [place_of(number, epochs) for number, epochs in zip(numbers, found, strict=True)]
+        found = await epochs_of.load_for(bag, numbers)
+        places = [place_of(number, found[block_of(number)]) for number in numbers]
         await bag.store.write([
             Write(bag.messages(*place), [Row(number, {"deleted": now_ms})])
             for number, place in zip(numbers, places, strict=True) if place is not None
@@ -204,8 +206,8 @@ async def _complete(bag: Bag, tries: Sequence[_Try]) -> None:
     for place, some in _by_place(going).items():
         await epochs_of.count(bag, *place, epochs_of.weight(one.message.body for one in some))
     there = await _bodies(bag, [one for one in going if one.resumed])
-    missing = [one for one in going if one.number not in there and one.answer is None]
-    await _write(bag, missing, _whole)
+    # What is there may be on one replica only: who confirms has written it, the same again.
+    await _write(bag, [one for one in going if one.answer is None], lambda one: there.get(one.number) or _whole(one))
     await _commit(bag, await _sure(bag, [one for one in going if one.answer is None], unfit))
     await _move_on(bag, unfit)
 
@@ -218,13 +220,13 @@ def _whole(one: _Try) -> Values:
 
 async def _placed(bag: Bag, tries: Sequence[_Try], unfit: list[_Try]) -> list[_Try]:
     """Those that lie in epochs which are not finished."""
-    blocks = [ids.block_of(ids.slice_of(one.number)) for one in tries]
     try:
-        found = await epochs_of.load(bag, blocks, surely=True)
+        found = await epochs_of.load_for(bag, [one.number for one in tries], surely=True)
     except StoreError as error:
         return _unknown(tries, error)
     fit: list[_Try] = []
-    for one, epochs in zip(tries, found, strict=True):
+    for one in tries:
+        epochs = found[block_of(one.number)]
         place = place_of(one.number, epochs)
         if place is None:
             one.answer = OutcomeUnknown(GONE)
@@ -273,19 +275,19 @@ async def _sure(bag: Bag, tries: Sequence[_Try], unfit: list[_Try]) -> list[_Try
     return sure
 
 
-async def _bodies(bag: Bag, tries: Sequence[_Try]) -> set[int]:
-    """Ids at which there is a body. Where that cannot be read the answer is that nobody knows."""
+async def _bodies(bag: Bag, tries: Sequence[_Try]) -> dict[int, Values]:
+    """By id, the message that is there. Where that cannot be read the answer is that nobody knows."""
     if not tries:
-        return set()
+        return {}
     # Whole: of a part nobody knows whether the rest will ever be there.
     spans = [Span(bag.messages(*one.place), one.number, one.number, 1) for one in tries]
     try:
         found = await read_surely(bag.store, spans)
     except StoreError as error:
         _unknown(tries, error)
-        return set()
+        return {}
     return {
-        one.number
+        one.number: {name: value for name in MESSAGE if (value := slice_.rows[0].values.get(name)) is not None}
         for one, slice_ in zip(tries, found, strict=True)
         if slice_.rows and is_whole(slice_.rows[0].values)
     }

@@ -72,6 +72,8 @@ class BlockView:
     epochs: Epochs | None = None
     epochs_ms: int = LONG_AGO_MS
     """When that was asked for."""
+    settled: int = 0
+    """Epochs below this one are sealed, and whoever looks sees that."""
     version: int | None = None
     """Of the locks; None when they are not known."""
     locks: dict[int, Lock] = field(default_factory=dict)
@@ -173,6 +175,8 @@ class BagView:
     due_ms: int | None = None
     """When the first lock is over behind which messages wait."""
     tended: int = 0
+    unsettled: bool = False
+    """A look could not remember what it found empty, as the seal of its epoch is not settled."""
     receives: int = 0
     seen: Seen = NOTHING
     """What the last receive that has looked at anything found."""

@@ -75,6 +75,8 @@ class Look:
     """What does, as far as it was read: most of it is behind locks, and nobody wants it."""
     width: int = 1
     """Epochs that are read at once, though the first may have enough."""
+    settled: int = 0
+    """Those below were settled before anything was read."""
     rounds: int = 0
     """Reads so far, of whatever epochs."""
     ahead: dict[int, Slice] = field(default_factory=dict)
@@ -145,7 +147,8 @@ def begin(
     gaps = sum(run.last + 1 < following.first for run, following in pairwise(runs))
     return Look(
         runs, locks, epochs, waiting, last, [[] for _ in runs], [[] for _ in runs], runs[-1].last, unseen,
-        through=runs[-1].last, whole=whole, width=width, room=gaps * limits.BAG_GAP_BYTES,
+        through=runs[-1].last, whole=whole, width=width, settled=bag.view.blocks[runs[0].block].settled,
+        room=gaps * limits.BAG_GAP_BYTES,
     )
 
 
@@ -280,9 +283,13 @@ def _note_crowded(bag: Bag, look: Look, now: Moment) -> None:
 
 def _note_empty(bag: Bag, look: Look, last: int) -> None:
     """Nothing of the epoch is left from the look's first slice to this one. That stays so if it is sealed, and nothing
-    is admitted."""
+    is admitted; but somebody may put there as long as not everybody sees the seal."""
     epoch, first = look.epochs.sealed_as(look.waiting[0]), look.runs[0].first
-    if epoch is not None and last >= first:
+    if epoch is None or last < first:
+        return
+    if epoch.number >= look.settled:
+        bag.view.unsettled = True
+    else:
         bag.view.blocks[look.block].note_empty(epoch.number, epoch.admitted, slice_bits(first, last))
 
 

@@ -10,6 +10,7 @@ it took. So where there is next to nothing all of it is one look: what makes a r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.marks import QueueGone
 from angelhair.engine.store import Row, Slice, Span
 from angelhair.engine.waiting import Waiting
+from angelhair.errors import StoreError
 from angelhair.model import Delivery, MessageId
 
 LOCKED_FROM = 2
@@ -48,6 +50,7 @@ async def receive(bag: Bag, group: Sequence[Waiting]) -> None:
 
 async def _serve(bag: Bag, group: Sequence[Waiting], visibility_ms: int) -> None:
     await _know_locks(bag)
+    await _settle_seals(bag)
     bag.view.receives += 1
     search = _Search(bag, bag.view.receives % limits.BAG_OTHERS_TURN == 0)
     for attempt in range(limits.BAG_ROUNDS):
@@ -130,6 +133,15 @@ async def _know_locks(bag: Bag) -> None:
     sync.remember_turns(bag)
 
 
+async def _settle_seals(bag: Bag) -> None:
+    """So that what is empty is not read again and again: once for all epochs that others have sealed since. If it
+    fails, the next receive does it."""
+    if bag.view.unsettled:
+        with suppress(StoreError):
+            await epochs_of.settle(bag)
+            bag.view.unsettled = False
+
+
 async def _touch(bag: Bag) -> None:
     (sequence,) = await bag.store.read([Span(bag.sequence)])
     _expect_there(sequence)
@@ -154,7 +166,7 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
         if look.is_covered(number):
             found = found + again
         there += bool(found)
-        some = found[:missing]
+        some = found[: min(missing, limits.BAG_GIVEN)]
         missing -= len(some)
         if some:
             numbers = [int(row.key) for row in some]

@@ -76,7 +76,7 @@ async def _whole_rows(lane: Lane, numbers: Sequence[int]) -> dict[int, Values]:
 
 
 async def _have_land(lane: Lane, numbers: Sequence[int]) -> None:
-    """What was seen without its body is decided, and has landed in part."""
+    """What was seen without its body has landed in part."""
     by_bucket = {lane.bucket_of(number): number for number in numbers}
     tests = [
         Change(lane.log(bucket), [RowChange(number, {"body": None}, {})]) for bucket, number in by_bucket.items()

@@ -157,14 +157,15 @@ class Databag(Verbs):
 
     @staticmethod
     async def _purge_block(bag: Bag, block: int) -> None:
-        for _ in range(limits.ADMIT_ROUNDS):
-            (epochs,) = await epochs_of.load(bag, [block])
-            now_ms = await bag.time_ms()
-            new = epochs.sealed_now(now_ms)
-            over = new.finished([each.number for each in new.sealed], now_ms, bag.kept_ms)
-            if await epochs_of.change(bag, block, epochs, over) is not None:
-                return
-        # What was refused to us may have been ours, and changed again since.
+        for attempt in range(limits.ADMIT_ROUNDS):
+            # What was refused to us may have been ours, and changed again since.
+            with begun(attempt > 0):
+                (epochs,) = await epochs_of.load(bag, [block])
+                now_ms = await bag.time_ms()
+                new = epochs.sealed_now(now_ms)
+                over = new.finished([each.number for each in new.sealed], now_ms, bag.kept_ms)
+                if await epochs_of.change(bag, block, epochs, over) is not None:
+                    return
         raise OutcomeUnknown("the block's epochs are being changed by others all the time")
 
     async def redrive(self, queue: Queue, destination: str | None, most: int) -> int:

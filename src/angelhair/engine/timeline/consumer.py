@@ -184,8 +184,9 @@ async def release_idle(line: Line, session: Session) -> None:
 async def part_with(line: Line, helds: Sequence[Held], goodbye: bool = False) -> None:
     """Gives shards back. What was given and not acked is set aside before, until its time-out has passed: how often it
     was delivered is written with it, and an ack of it may still come. After a goodbye none will: then only what has
-    failed is set aside, so that this is not forgotten, and others are given the rest at once. A shard of which something
-    is being set aside by somebody else is left to him, or to the next step: given back now, it would come twice."""
+    failed is set aside, so that this is not forgotten, and others are given the rest at once. A shard of which
+    something is being set aside by somebody else is left to him, or to the next step: given back now, it would come
+    twice."""
     helds = [held for held in helds if not held.setting_aside]
     now, wall_ms = line.clock.now(), await line.time_ms()
     items = [

@@ -35,6 +35,9 @@ class Selects:
         self._statements = statements
 
     async def span(self, span: Span, profile: str) -> Slice:
+        if span.partition.table.small:
+            flags, rows = await self._small(span.partition, profile)
+            return _part_of(span, flags, rows)
         columns = tuple(span.partition.table.columns) if span.columns is None else span.columns
         restriction, arguments = _bounds(span.first, span.last)
         request = _Request(span.partition, columns, restriction, arguments, span.limit)
@@ -43,12 +46,21 @@ class Selects:
 
     async def named(self, partition: Partition, keys: Sequence[Key], profile: str) -> tuple[Values, dict[Key, Values]]:
         """The flags, and of the named rows those that are there, all of their columns."""
+        if partition.table.small:
+            found, wanted = await self._small(partition, profile), set(keys)
+            return found[0], {row.key: row.values for row in found[1] if row.key in wanted}
         if not keys:
             flags, _ = await self._rows(_Request(partition, (), "", (), 1), profile)
             return flags or {}, {}
         request = _Request(partition, tuple(partition.table.columns), "named", (list(keys),), None)
         flags_then, rows = await self._with_flags(request, profile)
         return flags_then, dict(rows)
+
+    async def _small(self, partition: Partition, profile: str) -> tuple[Values, list[Row]]:
+        """All of a small partition, in one page. Whatever is wanted of it: a replica that has a change which the others
+        have not gives them what was read (row 19 of docs/cassandra.md), and that is to be all of it."""
+        flags, rows = await self._rows(_Request(partition, tuple(partition.table.columns), "", (), None), profile)
+        return flags or {}, rows
 
     async def _with_flags(self, request: _Request, profile: str) -> tuple[Values, list[Row]]:
         flags, rows = await self._rows(request, profile)
@@ -70,7 +82,7 @@ class Selects:
         limits = () if request.limit is None else (request.limit,)
         bound = statement.bind((request.partition.key, *request.arguments, *limits))
         heavy = [index for index, name in enumerate(names, 1) if table.columns[name] is bytes]
-        bound.fetch_size = PAGE_ROWS_FIRST if heavy else PAGE_ROWS_MOST
+        bound.fetch_size = PAGE_ROWS_FIRST if heavy and not table.small else PAGE_ROWS_MOST
         flag_names, first_flag = tuple(table.flags), 1 + len(names)
         flags: Values | None = None
         rows: list[Row] = []
@@ -91,6 +103,15 @@ class Selects:
                 if request.limit is not None:
                     # A page that could hold the whole limit is answered without paging: from the beginning again.
                     bound.fetch_size = max(1, min(bound.fetch_size, request.limit - 1))
+
+
+def _part_of(span: Span, flags: Values, rows: Sequence[Row]) -> Slice:
+    inside = [
+        row if span.columns is None else Row(row.key, {n: row.values[n] for n in span.columns if n in row.values})
+        for row in rows
+        if (span.first is None or row.key >= span.first) and (span.last is None or row.key <= span.last)  # type: ignore[operator]
+    ][: span.limit]
+    return Slice(flags, inside, span.limit is not None and len(inside) >= span.limit)
 
 
 def _next_page_rows(rows: Sequence[tuple[Any, ...]], heavy: Sequence[int]) -> int:
