@@ -295,13 +295,14 @@ BAG_LOCKS = Table(
     conditional=True,
     key=int,
     columns={
-        "last": int, "serving": int, "claim": str, "served_at": int, "duration": int, "given": bytes, "behind": int,
-        "left": int,
+        "last": int, "serving": int, "claim": str, "served_at": int, "duration": int, "given": bytes, "counted": bytes,
+        "behind": int, "left": int,
     },
     flags={"version": int, "deleted": int, "duplicates": int},
 )
 """Which slices of a databag are locked. Partition: a block. Row: the first slice of a run that was served; `last`: its
 last one; `serving`: the `version` that it was served at, so of two that overlap the higher counts; `given`: the ids;
+`counted`: those of them that were counted as duplicates when they were given;
 `behind`: others lay before these; `left`: others are left, which wait for the lock's end."""
 
 TABLES = (

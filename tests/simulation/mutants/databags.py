@@ -146,7 +146,7 @@ BAGS = (
         "databag duplicates within a time-out that are not counted",
         "What is served twice while the lock says that it is not over is nobody's business.",
         "D7",
-        (Patch("databag.lock.take", "_served_twice(each, served_at_ms)", "0"),),
+        (Patch("databag.lock.take", "_served_twice(each, served_at_ms)", "set()"),),
         ("duplicates",),
         kind=DATABAG,
     ),

@@ -45,6 +45,8 @@ class Lock:
     """Others were left, or may have been, which wait until it is over."""
     since_ms: int
     """When it was first seen, on our own monotonic clock."""
+    counted: frozenset[int] = frozenset()
+    """Those of what was given that were counted then, as served twice within a time-out (D7)."""
 
     def holds(self, now: Moment, by_wall: bool) -> bool:
         if by_wall and now.wall_ms >= self.served_at_ms + self.duration_ms:

@@ -75,11 +75,12 @@ async def take(bag: Bag, wanted: Mapping[int, Sequence[Wanted]], duration_ms: in
     for block, some in wanted.items():
         view = bag.view.blocks[block]
         version = _whole(view.version)
+        twice = [_served_twice(each, served_at_ms) for each in some]
         rows = [
-            RowChange(each.run.first, {}, _values(each, version + 1, claim, served_at_ms, duration_ms))
-            for each in some
+            RowChange(each.run.first, {}, _values(each, again, version + 1, claim, served_at_ms, duration_ms))
+            for each, again in zip(some, twice, strict=True)
         ]
-        counted = sum(each.duplicates + _served_twice(each, served_at_ms) for each in some)
+        counted = sum(each.duplicates for each in some) + sum(map(len, twice))
         changes[block] = Change(
             bag.locks(block), rows, {"version": version or None, "deleted": None},
             {"version": version + 1, "duplicates": view.duplicates + counted},
@@ -110,10 +111,10 @@ async def take(bag: Bag, wanted: Mapping[int, Sequence[Wanted]], duration_ms: in
     return taken
 
 
-def _served_twice(wanted: Wanted, served_at_ms: int) -> int:
-    """How many of them were given last by a lock that names a time which is not over (D7): a clock is wrong."""
+def _served_twice(wanted: Wanted, served_at_ms: int) -> set[int]:
+    """Those that were given last by a lock that names a time which is not over (D7): a clock is wrong."""
     early = [each for each in wanted.locks if each is not None and each.served_at_ms + each.duration_ms > served_at_ms]
-    return sum(any(number in each.given for each in early) for number in wanted.ids)
+    return {number for number in wanted.ids if any(number in each.given for each in early)}
 
 
 def _unserved(bag: Bag, block: int, some: Sequence[Wanted]) -> list[Wanted]:
@@ -141,10 +142,12 @@ def _is_ours(outcome: Refused, claim: str) -> bool:
     return any(row.get("claim") == claim for row in outcome.rows.values())
 
 
-def _values(wanted: Wanted, serving: int, claim: str, served_at_ms: int, duration_ms: int) -> dict[str, Value]:
+def _values(
+    wanted: Wanted, twice: set[int], serving: int, claim: str, served_at_ms: int, duration_ms: int
+) -> dict[str, Value]:
     return {"last": wanted.run.last, "serving": serving, "claim": claim, "served_at": served_at_ms,
-            "duration": duration_ms, "given": packed(wanted.ids), "behind": int(wanted.behind),
-            "left": int(wanted.left)}
+            "duration": duration_ms, "given": packed(wanted.ids), "counted": packed(sorted(twice)) or None,
+            "behind": int(wanted.behind), "left": int(wanted.left)}
 
 
 def packed(numbers: Iterable[int]) -> bytes:
@@ -156,7 +159,7 @@ def _parse(first: int, row: Values, seen_ms: int) -> Lock:
     return Lock(
         first, _whole(row.get("last")), _whole(row.get("serving")), _whole(row.get("served_at")),
         _whole(row.get("duration")), frozenset(given), given[-1] if given else None,
-        bool(row.get("behind")), bool(row.get("left")), seen_ms,
+        bool(row.get("behind")), bool(row.get("left")), seen_ms, frozenset(given_ids(row.get("counted"))),
     )
 
 
