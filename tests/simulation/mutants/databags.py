@@ -89,7 +89,10 @@ BAGS = (
         "databag without turns",
         "The first partition that has something is served, whoever waits.",
         "D3",
-        (Patch("databag.lane.BagView.served", "run in self.order", "False"),),
+        (
+            Patch("databag.lane.BagView.served", "run in self.order", "False"),
+            Patch("databag.lane.BagView.in_order", "not self.is_sorted", "False"),
+        ),
         ("fairness",),
         kind=DATABAG,
     ),

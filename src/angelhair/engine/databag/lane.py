@@ -4,7 +4,7 @@ that is refused, or a look that is not too old, corrects them (R4)."""
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from angelhair.engine.databag.epochs import Epochs
 
 LONG_AGO_MS = -(1 << 62)
+NEVER = (LONG_AGO_MS, 0)
 LANE = 0
 """A databag has one lane, whose sequence and marks are those of the whole."""
 
@@ -160,9 +161,12 @@ class BagView:
     runs: tuple[Run, ...] = ()
     order: OrderedDict[Run, None] = field(default_factory=OrderedDict)
     """The least recently served in front (D3)."""
-    turns: list[int] = field(default_factory=lambda: [0] * limits.BAG_SLICES)
-    """By slice, when it was last served: numbers that only grow."""
-    turn: int = 0
+    is_sorted: bool = True
+    """Otherwise it was heard of servings by others, which the order does not know."""
+    turns: list[tuple[int, int]] = field(default_factory=lambda: [NEVER] * limits.BAG_SLICES)
+    """By slice, when it was last served, on our monotonic clock; and a number where that is the same."""
+    turn: tuple[int, int] = NEVER
+    """The last of ours: each is later than the one before."""
     serials: range = range(0)
     """Those that this server has left."""
     row_bytes: int = 0
@@ -187,15 +191,31 @@ class BagView:
         if partitions == self.partitions:
             return
         self.partitions, self.runs = partitions, cut(partitions)
+        self._sort()
+
+    def _sort(self) -> None:
         last = {run: max(self.turns[run.first : run.last + 1]) for run in self.runs}
         self.order = OrderedDict.fromkeys(sorted(self.runs, key=lambda run: (last[run], run)))
+        self.is_sorted = True
 
-    def served(self, run: Run) -> None:
+    def in_order(self) -> Iterable[Run]:
+        if not self.is_sorted:
+            self._sort()
+        return self.order
+
+    def served(self, run: Run, now_ms: int) -> None:
         """The run has had its turn. It may be one of before the slices were cut anew."""
-        self.turn += 1
+        self.turn = max((now_ms, 0), (self.turn[0], self.turn[1] + 1))
         self.turns[run.first : run.last + 1] = [self.turn] * (run.last - run.first + 1)
         if run in self.order:
             self.order.move_to_end(run)
+
+    def heard(self, lock: Lock, at_ms: int) -> None:
+        """Somebody else has served it: it has had its turn then."""
+        turn = (at_ms, lock.serving)
+        for slice_ in range(lock.first, lock.last + 1):
+            self.turns[slice_] = max(self.turns[slice_], turn)
+        self.is_sorted = False
 
     def remember_deleted(self, numbers: list[int]) -> None:
         for number in numbers:

@@ -60,9 +60,16 @@ def see(bag: Bag, block: int, slice_: Slice) -> None:
             view.add_lock(replace(before, given=lock.given))
         elif before is None or before.serving < lock.serving:
             view.add_lock(lock)
+            bag.view.heard(lock, _served_ms(bag, lock))
     # The flags may be older than the rows: then the next change is refused, and all is read again.
     view.version = version
     view.duplicates = _whole(slice_.flags.get("duplicates"))
+
+
+def _served_ms(bag: Bag, lock: Lock) -> int:
+    """When that was, on our monotonic clock, as far as clocks can be trusted: it is not still to come."""
+    now = bag.clock.now()
+    return now.monotonic_ms - (max(0, now.wall_ms - lock.served_at_ms) if bag.trusts_clock(now) else 0)
 
 
 async def take(bag: Bag, wanted: Mapping[int, Sequence[Wanted]], duration_ms: int) -> list[Wanted]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.databag import epochs as epochs_of
-from angelhair.engine.databag import lock, sync
+from angelhair.engine.databag import lock
 from angelhair.engine.databag.choose import FEW, by_block, choose, is_first, roomy
 from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given, served_deleted
@@ -127,7 +127,6 @@ async def _know_locks(bag: Bag) -> None:
     unknown = [block for block, view in enumerate(bag.view.blocks) if view.version is None]
     if unknown:
         await lock.load(bag, unknown)
-    sync.remember_turns(bag)
 
 
 async def _touch(bag: Bag) -> None:
@@ -166,13 +165,13 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
             empty.append(run)
     wanted = await _wanted(bag, search.looks, chosen)
     taken = await lock.take(bag, wanted, visibility_ms) if wanted else []
+    now = bag.clock.now()
     # Empty neighbours are to come together the next time.
     for run in [*sorted(empty), *(each.run for each in taken)]:
-        view.served(run)
+        view.served(run, now.monotonic_ms)
         search.looked.add(run)
     view.looked += len(empty) + there
     view.found_empty += len(empty)
-    now = bag.clock.now()
     for each in taken:
         for number in each.ids:
             if number in view.deleted:
@@ -191,7 +190,7 @@ def _in_turn(search: _Search) -> list[tuple[Look, int]]:
     bag, turns = search.bag, search.bag.view.turns
     found = [(look, number) for look in search.looks for number in range(len(look.runs))]
 
-    def turn(each: tuple[Look, int]) -> tuple[bool, int]:
+    def turn(each: tuple[Look, int]) -> tuple[bool, tuple[int, int]]:
         run = each[0].runs[each[1]]
         return not is_first(bag, search.others_first, run), turns[run.first]
 

@@ -55,17 +55,3 @@ async def _wanted(bag: Bag, now: int, settings: QueueSettings) -> int:
     if fewer == now or view.looked < now or full * MOSTLY_EMPTY >= view.looked or await some_wait(bag):
         return now
     return fewer
-
-
-def remember_turns(bag: Bag) -> None:
-    """After a start, or a look at others' locks: what was served long ago comes before what was served just now."""
-    view = bag.view
-    if view.turn:
-        return
-    locks = [lock for block in view.blocks for lock in block.locks.values()]
-    for lock in sorted(locks, key=lambda lock: (lock.served_at_ms, lock.serving, lock.first)):
-        view.turn += 1
-        view.turns[lock.first : lock.last + 1] = [view.turn] * (lock.last - lock.first + 1)
-    partitions, view.partitions = view.partitions, 0
-    if partitions:
-        view.cut_into(partitions)
