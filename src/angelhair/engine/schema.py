@@ -296,14 +296,14 @@ BAG_LOCKS = Table(
     key=int,
     columns={
         "last": int, "serving": int, "claim": str, "served_at": int, "duration": int, "given": bytes, "counted": bytes,
-        "behind": int, "left": int,
+        "behind": int, "front": int, "back": int, "until": int, "left": int,
     },
     flags={"version": int, "deleted": int, "duplicates": int},
 )
 """Which slices of a databag are locked. Partition: a block. Row: the first slice of a run that was served; `last`: its
 last one; `serving`: the `version` that it was served at, so of two that overlap the higher counts; `given`: the ids;
-`counted`: those of them that were counted as duplicates when they were given;
-`behind`: others lay before these; `left`: others are left, which wait for the lock's end."""
+`counted`: those of them that were counted as duplicates when they were given; `behind`: servings that passed others
+over; `front`, `back` and `until`: where (`databag/passed.py`); `left`: others are left, and wait for the lock's end."""
 
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,

@@ -91,6 +91,11 @@ BAG_OTHERS_TURN = 8
 """One of so many receives begins with the partitions of other servers: consumers may have their connections to one
 server only, and what lies with the others is to be served, too."""
 
+BAG_PASSED_SERVINGS = 4
+"""Of so many servings of a partition that begin behind messages which nobody has deleted, one comes back to these; and
+the first does where it comes so many time-outs after the one that failed. So what failed once is served again soon,
+whatever comes behind it; and what always fails takes about a quarter of the servings, however much there is of it."""
+
 BAG_ROUNDS = 12
 """Times that one receive looks for further messages, and begins again after others were faster."""
 

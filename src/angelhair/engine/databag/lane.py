@@ -13,6 +13,7 @@ from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.databag.cut import Run, cut
 from angelhair.engine.databag.ids import BLOCK_SLICES
+from angelhair.engine.databag.passed import Passed
 from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Partition, Store
@@ -40,8 +41,8 @@ class Lock:
     given: frozenset[int]
     last_given: int | None
     """The last of them: the next serving begins behind it, if any of them is still there then."""
-    behind: bool
-    """Others lay before them, which nobody has deleted: the next serving begins behind them in any case."""
+    passed: Passed
+    """What lay before them, and nobody has deleted."""
     left: bool
     """Others were left, or may have been, which wait until it is over."""
     since_ms: int
@@ -53,6 +54,13 @@ class Lock:
         if by_wall and now.wall_ms >= self.served_at_ms + self.duration_ms:
             return False
         return now.monotonic_ms - self.since_ms < self.duration_ms
+
+    def is_long_ago(self, now: Moment, by_wall: bool) -> bool:
+        """It was as many time-outs ago as servings pass others over at most."""
+        passed_ms = now.monotonic_ms - self.since_ms
+        if by_wall:
+            passed_ms = max(passed_ms, now.wall_ms - self.served_at_ms)
+        return passed_ms >= limits.BAG_PASSED_SERVINGS * self.duration_ms
 
     def lapses_ms(self, now: Moment, by_wall: bool) -> int:
         """When it is over, on our monotonic clock."""

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.lane import Bag, Lock
+from angelhair.engine.databag.passed import Passed
 from angelhair.engine.marks import QueueGone
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Slice, Span, Value, Values
@@ -29,8 +30,8 @@ class Wanted(NamedTuple):
     ids: Sequence[int]
     locks: set[Lock | None]
     """What had locked it when it was chosen."""
-    behind: bool
-    """Others lie before these that nobody has deleted."""
+    passed: Passed
+    """What lies before these, and nobody has deleted."""
     left: bool
     """Others are left, or may be."""
     duplicates: int
@@ -154,7 +155,8 @@ def _values(
 ) -> dict[str, Value]:
     return {"last": wanted.run.last, "serving": serving, "claim": claim, "served_at": served_at_ms,
             "duration": duration_ms, "given": packed(wanted.ids), "counted": packed(sorted(twice)) or None,
-            "behind": int(wanted.behind), "left": int(wanted.left)}
+            "behind": wanted.passed.servings, "front": wanted.passed.front, "back": wanted.passed.back,
+            "until": wanted.passed.until, "left": int(wanted.left)}
 
 
 def packed(numbers: Iterable[int]) -> bytes:
@@ -166,13 +168,18 @@ def _parse(first: int, row: Values, seen_ms: int) -> Lock:
     return Lock(
         first, _whole(row.get("last")), _whole(row.get("serving")), _whole(row.get("served_at")),
         _whole(row.get("duration")), frozenset(given), given[-1] if given else None,
-        bool(row.get("behind")), bool(row.get("left")), seen_ms, frozenset(given_ids(row.get("counted"))),
+        Passed(_whole(row.get("behind")), *(_id(row.get(name)) for name in ("front", "back", "until"))),
+        bool(row.get("left")), seen_ms, frozenset(given_ids(row.get("counted"))),
     )
 
 
 def given_ids(packed: Value) -> Iterable[int]:
     raw = packed if isinstance(packed, bytes) else b""
     return (int.from_bytes(raw[place : place + ID_BYTES]) for place in range(0, len(raw), ID_BYTES))
+
+
+def _id(value: Value) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _whole(value: Value) -> int:

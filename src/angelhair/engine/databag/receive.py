@@ -22,6 +22,7 @@ from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given, served_deleted
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.lock import Wanted
+from angelhair.engine.databag.passed import Passed
 from angelhair.engine.databag.read import Look, begin, look_into, see_given
 from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.marks import QueueGone
@@ -149,7 +150,7 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
     there = 0
     for look, number in _in_turn(search):
         run, found, again = look.runs[number], _kept(bag, look.rows[number]), _kept(bag, look.again[number])
-        behind = len(found) if again else 0
+        beyond = len(found)
         if look.is_covered(number):
             found = found + again
         there += bool(found)
@@ -159,8 +160,9 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
             numbers = [int(row.key) for row in some]
             rows.update(zip(numbers, some, strict=True))
             # If all of them come from behind what is still there, that waits for its turn.
+            passed = look.last[number].then(numbers, beyond, bool(again))
             left = len(found) > len(some) or not look.is_covered(number)
-            chosen.append(_Chosen(look, number, numbers, len(some) <= behind, left))
+            chosen.append(_Chosen(look, number, numbers, passed, left))
         elif not found and look.is_covered(number):
             empty.append(run)
     wanted = await _wanted(bag, search.looks, chosen)
@@ -202,7 +204,7 @@ class _Chosen(NamedTuple):
     place: int
     """Of the run, in the look."""
     numbers: list[int]
-    behind: bool
+    passed: Passed
     left: bool
 
 
@@ -216,10 +218,10 @@ async def _wanted(bag: Bag, looks: Sequence[Look], chosen: Sequence[_Chosen]) ->
         look.unseen &= going
     await see_given(bag, looks)
     wanted: dict[int, list[Wanted]] = {}
-    for look, place, numbers, behind, left in chosen:
+    for look, place, numbers, passed, left in chosen:
         run = look.runs[place]
         shown = served_deleted(bag.view.blocks[look.block].locks.get(run.first), look.deleted)
-        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], behind, left, len(shown)))
+        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], passed, left, len(shown)))
     return wanted
 
 
