@@ -14,6 +14,7 @@ MINUTE_MS = 60 * SECOND_MS
 BATCH = 160
 """Ten of each partition."""
 
+
 async def put_into(engine: Engine, block: int, count: int) -> list[MessageId]:
     """Puts until so many lie there; the others are deleted."""
     kept: list[MessageId] = []

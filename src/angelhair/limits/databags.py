@@ -29,7 +29,8 @@ BAG_SYNC_MS = 30_000
 
 BAG_SYNC_MINIMUM_MS = 100
 BAG_SYNC_MAXIMUM_MS = 3_600_000
-"""What it may be told: a sync is two reads for each databag."""
+"""What it may be told: a sync is two reads for each databag; and a look at what waits behind its locks, where receives
+got less than they asked for since the last one."""
 
 BAG_SERIALS = 65_536
 """Serials that a server takes at a time, with one conditional write. Those that it has left when it dies are void."""

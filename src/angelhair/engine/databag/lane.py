@@ -182,6 +182,8 @@ class BagView:
     looked: int = 0
     found_empty: int = 0
     """Since the last sync: receives that found nothing unlocked where messages wait; runs looked at, and empty ones."""
+    hindered: bool = False
+    """And whether one of them got less than wanted while something was locked: messages may have come to that."""
     deleted: OrderedDict[int, None] = field(default_factory=OrderedDict)
     """Deletes that were confirmed here."""
     due_ms: int | None = None

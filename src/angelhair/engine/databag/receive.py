@@ -247,3 +247,6 @@ def _note_starving(bag: Bag, group: Sequence[Waiting]) -> None:
     times = [each.lapses_ms(now, by_wall) for block in view.blocks for each in block.left_behind(now, by_wall)]
     view.due_ms = min(times, default=None)
     view.starved += bool(times)
+    view.hindered = view.hindered or any(
+        each.holds(now, by_wall) for block in view.blocks for each in block.locks.values()
+    )

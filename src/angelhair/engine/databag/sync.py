@@ -41,6 +41,7 @@ async def take_over(bag: Bag, settings: QueueSettings, asked_ms: int, turn: int)
     view.settings = settings
     view.cut_into(now)
     view.starved = view.looked = view.found_empty = 0
+    view.hindered = False
     view.synced_ms = asked_ms
 
 
@@ -48,10 +49,13 @@ async def _wanted(bag: Bag, now: int, settings: QueueSettings) -> int:
     """Twice as many if somebody found nothing unlocked while messages wait; half if most were empty (D4), unless what
     is not empty is all locked."""
     view = bag.view
+    more = bounded(2 * now, settings)
+    if more != now and (view.starved or (view.hindered and await some_wait(bag, surely=True))):
+        return more
     if view.starved:
-        return bounded(2 * now, settings)
+        return now
     full = view.looked - view.found_empty
     fewer = bounded(now // 2, settings)
-    if fewer == now or view.looked < now or full * MOSTLY_EMPTY >= view.looked or await some_wait(bag):
+    if fewer == now or view.looked < now or full * MOSTLY_EMPTY >= view.looked or await some_wait(bag, surely=False):
         return now
     return fewer
