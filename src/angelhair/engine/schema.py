@@ -6,7 +6,7 @@ older server goes on reading while a newer one is rolled out.
 
 from angelhair.engine.store import Table, Values
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 QUEUES = Table(
     "queues",
@@ -295,16 +295,17 @@ BAG_LOCKS = Table(
     conditional=True,
     key=int,
     columns={
-        "last": int, "serving": int, "claim": str, "served_at": int, "duration": int, "given": bytes, "behind": int,
-        "left": int,
+        "last": int, "serving": int, "claim": str, "served_at": int, "duration": int, "given": bytes, "counted": bytes,
+        "behind": int, "front": int, "back": int, "until": int, "left": int,
     },
     flags={"version": int, "deleted": int, "duplicates": int},
     small=True,
 )
 """Which slices of a databag are locked. Partition: a block. Row: the first slice of a run that was served; `last`: its
 last one; `serving`: the `version` that it was served at, so of two that overlap the higher counts; `given`: the ids;
-`behind`: others lay before these; `left`: others are left, which wait for the lock's end. A block is small, so that the
-version that was read is that of all its rows."""
+`counted`: those of them that were counted as duplicates when they were given; `behind`: servings that passed others
+over; `front`, `back` and `until`: where (`databag/passed.py`); `left`: others are left, and wait for the lock's end. A
+block is small, so that the version that was read is that of all its rows."""
 
 TABLES = (
     QUEUES, GRAVES, SEQUENCES, POINTERS, LEASES, BODIES, STATES, WAKES, KEYS, LEDGER, LOGS, GROUPS, ACCOUNTS,

@@ -33,7 +33,8 @@ BAG_SYNC_MS = 30_000
 
 BAG_SYNC_MINIMUM_MS = 100
 BAG_SYNC_MAXIMUM_MS = 3_600_000
-"""What it may be told: a sync is two reads for each databag."""
+"""What it may be told: a sync is two reads for each databag; and a look at what waits behind its locks, where receives
+got less than they asked for since the last one."""
 
 BAG_SERIALS = 65_536
 """Serials that a server takes at a time, with one conditional write. Those that it has left when it dies are void."""
@@ -94,6 +95,11 @@ BAG_GROUP_PARTITIONS = 256
 BAG_OTHERS_TURN = 8
 """One of so many receives begins with the partitions of other servers: consumers may have their connections to one
 server only, and what lies with the others is to be served, too."""
+
+BAG_PASSED_SERVINGS = 4
+"""Of so many servings of a partition that begin behind messages which nobody has deleted, one comes back to these; and
+the first does where it comes so many time-outs after the one that failed. So what failed once is served again soon,
+whatever comes behind it; and what always fails takes about a quarter of the servings, however much there is of it."""
 
 BAG_ROUNDS = 12
 """Times that one receive looks for further messages, and begins again after others were faster."""

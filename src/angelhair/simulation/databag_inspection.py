@@ -40,6 +40,8 @@ class _Serving(NamedTuple):
     served_at_ms: int
     until_ms: int
     given: frozenset[int]
+    counted: frozenset[int] = frozenset()
+    """As served too soon."""
 
 
 class DatabagWitness:
@@ -127,14 +129,14 @@ class DatabagWitness:
                 early |= before.given & given
             self._by_slice[incarnation, slice_] = new
         self._history.shown_duplicates += len(early) + len(self._served_deleted(self._rows.get((incarnation, first))))
-        self._rows[incarnation, first] = new
+        self._rows[incarnation, first] = new._replace(counted=frozenset(early))
 
     def _served_deleted(self, serving: _Serving | None) -> set[int]:
         """Those of which the one delete that there is took effect before they were served, and says so."""
         if serving is None:
             return set()
         shown = set()
-        for number in serving.given:
+        for number in serving.given - serving.counted:
             deletes = self._deletes.get(number, [])
             if len(deletes) == 1 and deletes[0][0] < serving.at_us and deletes[0][1] < serving.served_at_ms:
                 shown.add(number)

@@ -1,7 +1,8 @@
 """Whether messages wait behind locks: those that a serving has left, and those that were put since then.
 
 A server knows neither what others have left nor what they have put. So it is looked at in the store, once before
-partitions become fewer: what is looked at while most of a databag is locked is empty, and says nothing.
+partitions become fewer: what is looked at while most of a databag is locked is empty, and says nothing. And once before
+they become more, where receives found too little and something locked: what came to locked partitions nobody has left.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ BLOCKS = range(limits.BAG_BLOCKS)
 COLUMNS = ("deleted", "enqueued_at")
 
 
-async def some_wait(bag: Bag) -> bool:
-    """True as well when there is more than can be looked at. Raises `QueueGone`."""
+async def some_wait(bag: Bag, surely: bool) -> bool:
+    """Unless it must be sure, true as well when there is more than can be looked at. Raises `QueueGone`."""
     await lock.load(bag, BLOCKS)
     now = bag.clock.now()
     by_wall = bag.trusts_clock(now)
-    if any(block.left_behind(now, by_wall) for block in bag.view.blocks):
+    if not surely and any(block.left_behind(now, by_wall) for block in bag.view.blocks):
         return True
     held = {block: found for block in BLOCKS if (found := _held(bag, block, now, by_wall))}
     if not held:
@@ -34,7 +35,7 @@ async def some_wait(bag: Bag) -> bool:
             Span(bag.messages(block, epoch), first, last, limits.BAG_FINISH_ROWS, COLUMNS) for epoch in epochs.read
         ]
     for slice_ in await bag.store.read(spans):
-        if slice_.more or any(_waits(bag, row, held, now) for row in slice_.rows):
+        if (slice_.more and not surely) or any(_waits(bag, row, held, now) for row in slice_.rows):
             return True
     return False
 

@@ -30,7 +30,7 @@ def choose(bag: Bag, looked: set[Run], others_first: bool, most_runs: int, most_
     """Groups of neighbours that follow each other in the order: until there are so many of both, or no more."""
     first: list[Run] = []
     then: list[Run] = []
-    for run in bag.view.order:
+    for run in bag.view.in_order():
         if run not in looked:
             (first if is_first(bag, others_first, run) else then).append(run)
     return _unlocked(bag, chain(first, then), most_runs, most_groups)

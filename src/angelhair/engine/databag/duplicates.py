@@ -4,6 +4,7 @@ within one time-out, because a clock was wrong.
 A lock's row says what was given, and when; a message's row when it was deleted. They are compared when the lock's row
 is about to be overwritten by the next serving, and before an epoch is finished, for all rows that name something of it:
 so once each. What was counted before its epoch's end goes from the lock's row, and no later serving counts it again.
+What was counted when it was given, as served twice, is named in the row: it is not counted as served after its delete.
 
 A message that is deleted a second time, by whoever got it the second time, shows the later time: the earlier one is
 gone, and with it what could be compared. Who dies after it has served leaves no trace of what came of that.
@@ -24,20 +25,27 @@ from angelhair.engine.store import Applied, Change, RowChange, Span
 
 def last_given(bag: Bag, run: Run, epochs: Epochs) -> list[int]:
     """What the lock's row names that goes when the run is served, but for epochs that were finished later than that:
-    whoever did it has looked."""
+    whoever did it has looked. Of those that this server knows as nothing but finished, as it began after that, it
+    cannot tell, and looks."""
     view, there = bag.view.blocks[run.block], set(epochs.read)
     before = view.locks.get(run.first)
     if before is None:
         return []
-    there.update(number for number, seen_ms in view.ended.items() if before.since_ms >= seen_ms)
-    return [number for number in before.given if ids.epoch_of(number, epochs.open) in there]
+    found: list[int] = []
+    for number in before.given - before.counted:
+        epoch = ids.epoch_of(number, epochs.open)
+        ended_ms = view.ended.get(epoch)
+        if epoch in there or (epochs.is_there(epoch) if ended_ms is None else before.since_ms >= ended_ms):
+            found.append(number)
+    return found
 
 
 def served_deleted(before: Lock | None, deleted: Mapping[int, int]) -> set[int]:
     """Messages of a serving that were served though they had been deleted before."""
     if before is None:
         return set()
-    return {number for number in before.given if deleted.get(number, before.served_at_ms) < before.served_at_ms}
+    uncounted = before.given - before.counted
+    return {number for number in uncounted if deleted.get(number, before.served_at_ms) < before.served_at_ms}
 
 
 async def count_of_epoch(bag: Bag, block: int, epochs: Epochs, number: int) -> bool:

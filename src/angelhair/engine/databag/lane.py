@@ -4,7 +4,7 @@ that is refused, or a look that is not too old, corrects them (R4)."""
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from angelhair.clock import Clock, Moment
 from angelhair.engine import places
 from angelhair.engine.databag.cut import Run, cut
 from angelhair.engine.databag.ids import BLOCK_SLICES
+from angelhair.engine.databag.passed import Passed
 from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.identities import Identities
 from angelhair.engine.store import Partition, Store
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from angelhair.engine.databag.epochs import Epochs
 
 LONG_AGO_MS = -(1 << 62)
+NEVER = (LONG_AGO_MS, 0)
 LANE = 0
 """A databag has one lane, whose sequence and marks are those of the whole."""
 
@@ -39,17 +41,26 @@ class Lock:
     given: frozenset[int]
     last_given: int | None
     """The last of them: the next serving begins behind it, if any of them is still there then."""
-    behind: bool
-    """Others lay before them, which nobody has deleted: the next serving begins behind them in any case."""
+    passed: Passed
+    """What lay before them, and nobody has deleted."""
     left: bool
     """Others were left, or may have been, which wait until it is over."""
     since_ms: int
     """When it was first seen, on our own monotonic clock."""
+    counted: frozenset[int] = frozenset()
+    """Those of what was given that were counted then, as served twice within a time-out (D7)."""
 
     def holds(self, now: Moment, by_wall: bool) -> bool:
         if by_wall and now.wall_ms >= self.served_at_ms + self.duration_ms:
             return False
         return now.monotonic_ms - self.since_ms < self.duration_ms
+
+    def is_long_ago(self, now: Moment, by_wall: bool) -> bool:
+        """It was as many time-outs ago as servings pass others over at most."""
+        passed_ms = now.monotonic_ms - self.since_ms
+        if by_wall:
+            passed_ms = max(passed_ms, now.wall_ms - self.served_at_ms)
+        return passed_ms >= limits.BAG_PASSED_SERVINGS * self.duration_ms
 
     def lapses_ms(self, now: Moment, by_wall: bool) -> int:
         """When it is over, on our monotonic clock."""
@@ -160,9 +171,12 @@ class BagView:
     runs: tuple[Run, ...] = ()
     order: OrderedDict[Run, None] = field(default_factory=OrderedDict)
     """The least recently served in front (D3)."""
-    turns: list[int] = field(default_factory=lambda: [0] * limits.BAG_SLICES)
-    """By slice, when it was last served: numbers that only grow."""
-    turn: int = 0
+    is_sorted: bool = True
+    """Otherwise it was heard of servings by others, which the order does not know."""
+    turns: list[tuple[int, int]] = field(default_factory=lambda: [NEVER] * limits.BAG_SLICES)
+    """By slice, when it was last served, on our monotonic clock; and a number where that is the same."""
+    turn: tuple[int, int] = NEVER
+    """The last of ours: each is later than the one before."""
     serials: range = range(0)
     """Those that this server has left."""
     row_bytes: int = 0
@@ -170,6 +184,8 @@ class BagView:
     looked: int = 0
     found_empty: int = 0
     """Since the last sync: receives that found nothing unlocked where messages wait; runs looked at, and empty ones."""
+    hindered: bool = False
+    """And whether one of them got less than wanted while something was locked: messages may have come to that."""
     deleted: OrderedDict[int, None] = field(default_factory=OrderedDict)
     """Deletes that were confirmed here."""
     due_ms: int | None = None
@@ -189,15 +205,31 @@ class BagView:
         if partitions == self.partitions:
             return
         self.partitions, self.runs = partitions, cut(partitions)
+        self._sort()
+
+    def _sort(self) -> None:
         last = {run: max(self.turns[run.first : run.last + 1]) for run in self.runs}
         self.order = OrderedDict.fromkeys(sorted(self.runs, key=lambda run: (last[run], run)))
+        self.is_sorted = True
 
-    def served(self, run: Run) -> None:
+    def in_order(self) -> Iterable[Run]:
+        if not self.is_sorted:
+            self._sort()
+        return self.order
+
+    def served(self, run: Run, now_ms: int) -> None:
         """The run has had its turn. It may be one of before the slices were cut anew."""
-        self.turn += 1
+        self.turn = max((now_ms, 0), (self.turn[0], self.turn[1] + 1))
         self.turns[run.first : run.last + 1] = [self.turn] * (run.last - run.first + 1)
         if run in self.order:
             self.order.move_to_end(run)
+
+    def heard(self, lock: Lock, at_ms: int) -> None:
+        """Somebody else has served it: it has had its turn then."""
+        turn = (at_ms, lock.serving)
+        for slice_ in range(lock.first, lock.last + 1):
+            self.turns[slice_] = max(self.turns[slice_], turn)
+        self.is_sorted = False
 
     def remember_deleted(self, numbers: list[int]) -> None:
         for number in numbers:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.lane import Bag, Lock
+from angelhair.engine.databag.passed import Passed
 from angelhair.engine.marks import QueueGone
 from angelhair.engine.settling import change_settled
 from angelhair.engine.store import Applied, Change, Refused, RowChange, Slice, Span, Value, Values
@@ -29,8 +30,8 @@ class Wanted(NamedTuple):
     ids: Sequence[int]
     locks: set[Lock | None]
     """What had locked it when it was chosen."""
-    behind: bool
-    """Others lie before these that nobody has deleted."""
+    passed: Passed
+    """What lies before these, and nobody has deleted."""
     left: bool
     """Others are left, or may be."""
     duplicates: int
@@ -60,9 +61,16 @@ def see(bag: Bag, block: int, slice_: Slice) -> None:
             view.add_lock(replace(before, given=lock.given))
         elif before is None or before.serving < lock.serving:
             view.add_lock(lock)
+            bag.view.heard(lock, _served_ms(bag, lock))
     # The flags may be older than the rows: then the next change is refused, and all is read again.
     view.version = version
     view.duplicates = _whole(slice_.flags.get("duplicates"))
+
+
+def _served_ms(bag: Bag, lock: Lock) -> int:
+    """When that was, on our monotonic clock, as far as clocks can be trusted: it is not still to come."""
+    now = bag.clock.now()
+    return now.monotonic_ms - (max(0, now.wall_ms - lock.served_at_ms) if bag.trusts_clock(now) else 0)
 
 
 async def take(bag: Bag, wanted: Mapping[int, Sequence[Wanted]], duration_ms: int) -> list[Wanted]:
@@ -75,11 +83,12 @@ async def take(bag: Bag, wanted: Mapping[int, Sequence[Wanted]], duration_ms: in
     for block, some in wanted.items():
         view = bag.view.blocks[block]
         version = _whole(view.version)
+        twice = [_served_twice(each, served_at_ms) for each in some]
         rows = [
-            RowChange(each.run.first, {}, _values(each, version + 1, claim, served_at_ms, duration_ms))
-            for each in some
+            RowChange(each.run.first, {}, _values(each, again, version + 1, claim, served_at_ms, duration_ms))
+            for each, again in zip(some, twice, strict=True)
         ]
-        counted = sum(each.duplicates + _served_twice(each, served_at_ms) for each in some)
+        counted = sum(each.duplicates for each in some) + sum(map(len, twice))
         changes[block] = Change(
             bag.locks(block), rows, {"version": version or None, "deleted": None},
             {"version": version + 1, "duplicates": view.duplicates + counted},
@@ -110,10 +119,10 @@ async def take(bag: Bag, wanted: Mapping[int, Sequence[Wanted]], duration_ms: in
     return taken
 
 
-def _served_twice(wanted: Wanted, served_at_ms: int) -> int:
-    """How many of them were given last by a lock that names a time which is not over (D7): a clock is wrong."""
+def _served_twice(wanted: Wanted, served_at_ms: int) -> set[int]:
+    """Those that were given last by a lock that names a time which is not over (D7): a clock is wrong."""
     early = [each for each in wanted.locks if each is not None and each.served_at_ms + each.duration_ms > served_at_ms]
-    return sum(any(number in each.given for each in early) for number in wanted.ids)
+    return {number for number in wanted.ids if any(number in each.given for each in early)}
 
 
 def _unserved(bag: Bag, block: int, some: Sequence[Wanted]) -> list[Wanted]:
@@ -141,10 +150,13 @@ def _is_ours(outcome: Refused, claim: str) -> bool:
     return any(row.get("claim") == claim for row in outcome.rows.values())
 
 
-def _values(wanted: Wanted, serving: int, claim: str, served_at_ms: int, duration_ms: int) -> dict[str, Value]:
+def _values(
+    wanted: Wanted, twice: set[int], serving: int, claim: str, served_at_ms: int, duration_ms: int
+) -> dict[str, Value]:
     return {"last": wanted.run.last, "serving": serving, "claim": claim, "served_at": served_at_ms,
-            "duration": duration_ms, "given": packed(wanted.ids), "behind": int(wanted.behind),
-            "left": int(wanted.left)}
+            "duration": duration_ms, "given": packed(wanted.ids), "counted": packed(sorted(twice)) or None,
+            "behind": wanted.passed.servings, "front": wanted.passed.front, "back": wanted.passed.back,
+            "until": wanted.passed.until, "left": int(wanted.left)}
 
 
 def packed(numbers: Iterable[int]) -> bytes:
@@ -156,13 +168,18 @@ def _parse(first: int, row: Values, seen_ms: int) -> Lock:
     return Lock(
         first, _whole(row.get("last")), _whole(row.get("serving")), _whole(row.get("served_at")),
         _whole(row.get("duration")), frozenset(given), given[-1] if given else None,
-        bool(row.get("behind")), bool(row.get("left")), seen_ms,
+        Passed(_whole(row.get("behind")), *(_id(row.get(name)) for name in ("front", "back", "until"))),
+        bool(row.get("left")), seen_ms, frozenset(given_ids(row.get("counted"))),
     )
 
 
 def given_ids(packed: Value) -> Iterable[int]:
     raw = packed if isinstance(packed, bytes) else b""
     return (int.from_bytes(raw[place : place + ID_BYTES]) for place in range(0, len(raw), ID_BYTES))
+
+
+def _id(value: Value) -> int | None:
+    return value if isinstance(value, int) else None
 
 
 def _whole(value: Value) -> int:

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -22,17 +21,8 @@ from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given
 from angelhair.engine.databag.epochs import Epochs
 from angelhair.engine.databag.lane import Bag, Lock, slice_bits
+from angelhair.engine.databag.passed import NOTHING_PASSED, Last, last_of
 from angelhair.engine.store import Row, Slice, Span
-
-
-class Last(NamedTuple):
-    """What a run has given the last time."""
-
-    given: frozenset[int]
-    end: tuple[int, int]
-    """The epoch and the id of the last of them."""
-    behind: bool
-    """Others lay before them then, and their turn has not come yet."""
 
 
 @dataclass(slots=True)
@@ -88,11 +78,12 @@ class Look:
 
     def add(self, place: int, row: Row, number: int) -> None:
         last = self.last[place]
-        if number in last.given:
+        is_before = (self.waiting[0], number) <= last.end
+        if is_before and number in last.given:
             # Nobody has deleted it. What came before it is no newer, or will wait no longer than it.
             self.again[place] += [*self.rows[place], row]
             self.rows[place] = []
-        elif (last.behind or self.again[place]) and (self.waiting[0], number) < last.end:
+        elif is_before and (last.behind or self.again[place]):
             self.again[place].append(row)
         else:
             self.rows[place].append(row)
@@ -143,7 +134,7 @@ def begin(
     bits = slice_bits(runs[0].first, runs[-1].last)
     waiting = [number for number in epochs.read if not _known_empty(bag, runs[0].block, epochs, number, bits)]
     unseen = {number for run in runs for number in last_given(bag, run, epochs)}
-    last = [_last(of, epochs) for of in locks]
+    last = [_last(bag, of, epochs) for of in locks]
     gaps = sum(run.last + 1 < following.first for run, following in pairwise(runs))
     return Look(
         runs, locks, epochs, waiting, last, [[] for _ in runs], [[] for _ in runs], runs[-1].last, unseen,
@@ -152,14 +143,15 @@ def begin(
     )
 
 
-def _last(locks: set[Lock | None], epochs: Epochs) -> Last:
+def _last(bag: Bag, locks: set[Lock | None], epochs: Epochs) -> Last:
     # Several that were served at once may be one run by now: the last of them, so that a seed is always played alike.
     last = max(
         (each for each in locks if each is not None), key=lambda each: (each.serving, each.first), default=None
     )
-    if last is None or last.last_given is None:
-        return Last(frozenset(), (-1, -1), behind=False)
-    return Last(last.given, (ids.epoch_of(last.last_given, epochs.open), last.last_given), last.behind)
+    if last is None:
+        return last_of(frozenset(), None, NOTHING_PASSED, epochs.open, long_ago=False)
+    long_ago = last.is_long_ago(bag.clock.now(), bag.trusts_clock(bag.clock.now()))
+    return last_of(last.given, last.last_given, last.passed, epochs.open, long_ago)
 
 
 async def see_given(bag: Bag, looks: list[Look]) -> None:

@@ -17,12 +17,13 @@ from typing import NamedTuple
 from angelhair import limits
 from angelhair.clock import Moment
 from angelhair.engine.databag import epochs as epochs_of
-from angelhair.engine.databag import lock, sync
+from angelhair.engine.databag import lock
 from angelhair.engine.databag.choose import FEW, by_block, choose, is_first, roomy
 from angelhair.engine.databag.cut import Run
 from angelhair.engine.databag.duplicates import last_given, served_deleted
 from angelhair.engine.databag.lane import LANE, Bag
 from angelhair.engine.databag.lock import Wanted
+from angelhair.engine.databag.passed import Passed
 from angelhair.engine.databag.read import Look, begin, look_into, see_given
 from angelhair.engine.databag.seen import NOTHING, Seen
 from angelhair.engine.marks import QueueGone
@@ -130,7 +131,6 @@ async def _know_locks(bag: Bag) -> None:
     unknown = [block for block, view in enumerate(bag.view.blocks) if view.version is None]
     if unknown:
         await lock.load(bag, unknown)
-    sync.remember_turns(bag)
 
 
 async def _settle_seals(bag: Bag) -> None:
@@ -162,7 +162,7 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
     there = 0
     for look, number in _in_turn(search):
         run, found, again = look.runs[number], _kept(bag, look.rows[number]), _kept(bag, look.again[number])
-        behind = len(found) if again else 0
+        beyond = len(found)
         if look.is_covered(number):
             found = found + again
         there += bool(found)
@@ -172,19 +172,20 @@ async def _give(bag: Bag, search: _Search, group: Sequence[Waiting], visibility_
             numbers = [int(row.key) for row in some]
             rows.update(zip(numbers, some, strict=True))
             # If all of them come from behind what is still there, that waits for its turn.
+            passed = look.last[number].then(numbers, beyond, bool(again))
             left = len(found) > len(some) or not look.is_covered(number)
-            chosen.append(_Chosen(look, number, numbers, len(some) <= behind, left))
+            chosen.append(_Chosen(look, number, numbers, passed, left))
         elif not found and look.is_covered(number):
             empty.append(run)
     wanted = await _wanted(bag, search.looks, chosen)
     taken = await lock.take(bag, wanted, visibility_ms) if wanted else []
+    now = bag.clock.now()
     # Empty neighbours are to come together the next time.
     for run in [*sorted(empty), *(each.run for each in taken)]:
-        view.served(run)
+        view.served(run, now.monotonic_ms)
         search.looked.add(run)
     view.looked += len(empty) + there
     view.found_empty += len(empty)
-    now = bag.clock.now()
     for each in taken:
         for number in each.ids:
             if number in view.deleted:
@@ -203,7 +204,7 @@ def _in_turn(search: _Search) -> list[tuple[Look, int]]:
     bag, turns = search.bag, search.bag.view.turns
     found = [(look, number) for look in search.looks for number in range(len(look.runs))]
 
-    def turn(each: tuple[Look, int]) -> tuple[bool, int]:
+    def turn(each: tuple[Look, int]) -> tuple[bool, tuple[int, int]]:
         run = each[0].runs[each[1]]
         return not is_first(bag, search.others_first, run), turns[run.first]
 
@@ -215,7 +216,7 @@ class _Chosen(NamedTuple):
     place: int
     """Of the run, in the look."""
     numbers: list[int]
-    behind: bool
+    passed: Passed
     left: bool
 
 
@@ -229,10 +230,10 @@ async def _wanted(bag: Bag, looks: Sequence[Look], chosen: Sequence[_Chosen]) ->
         look.unseen &= going
     await see_given(bag, looks)
     wanted: dict[int, list[Wanted]] = {}
-    for look, place, numbers, behind, left in chosen:
+    for look, place, numbers, passed, left in chosen:
         run = look.runs[place]
         shown = served_deleted(bag.view.blocks[look.block].locks.get(run.first), look.deleted)
-        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], behind, left, len(shown)))
+        wanted.setdefault(look.block, []).append(Wanted(run, numbers, look.locks[place], passed, left, len(shown)))
     return wanted
 
 
@@ -258,3 +259,6 @@ def _note_starving(bag: Bag, group: Sequence[Waiting]) -> None:
     times = [each.lapses_ms(now, by_wall) for block in view.blocks for each in block.left_behind(now, by_wall)]
     view.due_ms = min(times, default=None)
     view.starved += bool(times)
+    view.hindered = view.hindered or any(
+        each.holds(now, by_wall) for block in view.blocks for each in block.locks.values()
+    )

@@ -41,6 +41,7 @@ async def take_over(bag: Bag, settings: QueueSettings, asked_ms: int, turn: int)
     view.settings = settings
     view.cut_into(now)
     view.starved = view.looked = view.found_empty = 0
+    view.hindered = False
     view.synced_ms = asked_ms
 
 
@@ -48,24 +49,13 @@ async def _wanted(bag: Bag, now: int, settings: QueueSettings) -> int:
     """Twice as many if somebody found nothing unlocked while messages wait; half if most were empty (D4), unless what
     is not empty is all locked."""
     view = bag.view
+    more = bounded(2 * now, settings)
+    if more != now and (view.starved or (view.hindered and await some_wait(bag, surely=True))):
+        return more
     if view.starved:
-        return bounded(2 * now, settings)
+        return now
     full = view.looked - view.found_empty
     fewer = bounded(now // 2, settings)
-    if fewer == now or view.looked < now or full * MOSTLY_EMPTY >= view.looked or await some_wait(bag):
+    if fewer == now or view.looked < now or full * MOSTLY_EMPTY >= view.looked or await some_wait(bag, surely=False):
         return now
     return fewer
-
-
-def remember_turns(bag: Bag) -> None:
-    """After a start, or a look at others' locks: what was served long ago comes before what was served just now."""
-    view = bag.view
-    if view.turn:
-        return
-    locks = [lock for block in view.blocks for lock in block.locks.values()]
-    for lock in sorted(locks, key=lambda lock: (lock.served_at_ms, lock.serving, lock.first)):
-        view.turn += 1
-        view.turns[lock.first : lock.last + 1] = [view.turn] * (lock.last - lock.first + 1)
-    partitions, view.partitions = view.partitions, 0
-    if partitions:
-        view.cut_into(partitions)
