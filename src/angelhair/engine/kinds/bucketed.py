@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from angelhair.engine import catalog, ledger
+from angelhair.engine import catalog, ledger, runs
 from angelhair.engine.addressing import AckOutcome, by_lane
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
@@ -135,12 +135,12 @@ class Bucketed(Verbs):
         return await by_lane(self.memory, account, queue.name, wanted, self.memory.lane, run)
 
     async def begin_run(self, queue: Queue, run: Run) -> Begun | None:
-        return await ledger.begin(self.memory, queue, run)
+        return await runs.begin(self.memory, queue, run)
 
     async def finish_run(
         self, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: ledger.Accept
     ) -> set[int]:
-        return await ledger.finish(self.memory, begun, messages, reserve_again, accept)
+        return await runs.finish(self.memory, begun, messages, reserve_again, accept)
 
     # --- looking and operating ------------------------------------------------------------------------------------
 
