@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.engine import places
-from angelhair.engine.catalog import Queue
 from angelhair.engine.keys import COMMITTED, PENDING
 from angelhair.engine.settling import change_one, read_surely
 from angelhair.engine.store import Applied, Change, Partition, Refused, RowChange, Span, Store, Values
@@ -66,7 +65,8 @@ class Entry:
     rest: str | None = None
     """Which of the messages are at `id` and behind it, when it is not all of them."""
     before: str | None = None
-    """Lane, id and rest as they were: what has gone on from there is voided before it is written here."""
+    """Lane, id and rest as they were: what has gone on from there is voided before it is written here. Of a fifo queue:
+    where the log of each lane ended when the run was begun."""
 
     @property
     def values(self) -> Values:
@@ -90,43 +90,35 @@ class Entry:
         left = set(self.offsets)
         return int(lane), {int(first) + index: offset for index, offset in enumerate(offsets) if offset in left}
 
-
-class Begun(NamedTuple):
-    queue: Queue
-    run: Run
-    entry: Entry
-    resuming: bool
-    """Others may have written some of it."""
-
     @property
-    def enqueued_at(self) -> int:
-        """From when on delays count."""
-        return self.entry.first_at or self.entry.begun_at
+    def ends(self) -> list[int]:
+        """Of a fifo queue, lane by lane."""
+        return [int(end) for end in (self.before or "").split("+")]
 
 
-async def read(store: Store, queue: Queue, run: Run) -> Entry | None:
+async def read(store: Store, incarnation: str, run: Run) -> Entry | None:
     """The run's row. The queue may have been deleted and made again since it was remembered, and its ledger is not the
     new one's (R6): that is for the caller to see."""
-    (found,) = await read_surely(store, [Span(_partition(queue, run), run.block, run.block)])
+    (found,) = await read_surely(store, [Span(_partition(incarnation, run), run.block, run.block)])
     return _entry(found.rows[0].values) if found.rows else None
 
 
-async def enter(store: Store, queue: Queue, run: Run, entry: Entry) -> Entry:
+async def enter(store: Store, incarnation: str, run: Run, entry: Entry) -> Entry:
     """The row of a run that has none: ours, or that of who was faster."""
-    return await _set(store, queue, run, {"status": None}, entry)
+    return await _set(store, incarnation, run, {"status": None}, entry)
 
 
-async def rewrite(store: Store, queue: Queue, run: Run, before: Entry, entry: Entry) -> Entry:
+async def rewrite(store: Store, incarnation: str, run: Run, before: Entry, entry: Entry) -> Entry:
     """The row as it stands afterwards: ours, or that of who was faster."""
-    return await _set(store, queue, run, {"status": PENDING, "attempt": before.attempt}, entry)
+    return await _set(store, incarnation, run, {"status": PENDING, "attempt": before.attempt}, entry)
 
 
-async def commit(store: Store, queue: Queue, run: Run, entry: Entry) -> Entry:
-    return await rewrite(store, queue, run, entry, replace(entry, status=COMMITTED))
+async def commit(store: Store, incarnation: str, run: Run, entry: Entry) -> Entry:
+    return await rewrite(store, incarnation, run, entry, replace(entry, status=COMMITTED))
 
 
-def resumed(queue: Queue, run: Run, entry: Entry) -> Begun | None:
-    """To go on with what another try has begun; None when there is nothing left to do."""
+def resumed(run: Run, entry: Entry) -> Entry | None:
+    """The row, to go on with what another try has begun; None when there is nothing left to do."""
     if entry.messages != run.messages:
         raise InvalidRequest(
             "messages", f"of block {run.block} were {entry.messages} when {run.writer} first tried, and are "
@@ -139,7 +131,7 @@ def resumed(queue: Queue, run: Run, entry: Entry) -> Begun | None:
         )
     if entry.status == COMMITTED:
         return None
-    return Begun(queue, run, entry, resuming=True)
+    return entry
 
 
 def in_time(run: Run, entry: Entry, now_ms: int) -> None:
@@ -156,9 +148,9 @@ def lapsed(run: Run, entry: Entry) -> StoreRefused:
     )
 
 
-async def _set(store: Store, queue: Queue, run: Run, expect: Values, entry: Entry) -> Entry:
+async def _set(store: Store, incarnation: str, run: Run, expect: Values, entry: Entry) -> Entry:
     change = Change(
-        _partition(queue, run), [RowChange(run.block, expect, entry.values)],
+        _partition(incarnation, run), [RowChange(run.block, expect, entry.values)],
         ttl_seconds=max(limits.LEDGER_SECONDS, -(-run.window_ms // 1000)),
     )
     outcome = await change_one(store, change)
@@ -177,8 +169,8 @@ def _entry(row: Values) -> Entry:
     return Entry(**{name: row.get(name) for name in Entry.__slots__})  # type: ignore[arg-type]
 
 
-def _partition(queue: Queue, run: Run) -> Partition:
-    return places.ledger(queue.incarnation, name_of(run))
+def _partition(incarnation: str, run: Run) -> Partition:
+    return places.ledger(incarnation, name_of(run))
 
 
 def name_of(run: Run) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import overload
+from typing import NamedTuple, overload
 
 from angelhair import limits
 from angelhair.clock import Moment
@@ -20,7 +20,7 @@ from angelhair.engine.bucketed.given import given, void
 from angelhair.engine.bucketed.lane import Lane
 from angelhair.engine.catalog import Queue
 from angelhair.engine.keys import COMMITTED, PENDING, key_partition
-from angelhair.engine.ledger import Accept, Begun, Entry, Run
+from angelhair.engine.ledger import Accept, Entry, Run
 from angelhair.engine.marks import LaneSealed, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
@@ -28,6 +28,21 @@ from angelhair.engine.settling import read_surely
 from angelhair.engine.store import Span
 from angelhair.errors import AngelhairError, OutcomeUnknown, QueueNotFound, Unavailable
 from angelhair.model import NewMessage
+
+
+class Begun(NamedTuple):
+    """A run that is to be finished, of whatever kind of queue."""
+
+    queue: Queue
+    run: Run
+    entry: Entry
+    resuming: bool
+    """Others may have written some of it."""
+
+    @property
+    def enqueued_at(self) -> int:
+        """From when on delays count."""
+        return self.entry.first_at or self.entry.begun_at
 
 
 class Bodies(Sequence[NewMessage]):
@@ -49,7 +64,7 @@ class Bodies(Sequence[NewMessage]):
 
 async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
     """None when the run is in the queue already. Raises `QueueGone` or `LaneSealed` when what is remembered is old."""
-    found = await ledger.read(memory.store, queue, run)
+    found = await ledger.read(memory.store, queue.incarnation, run)
     if found is not None:
         # The queue may have been deleted and made again since we remembered it: its ledger is not the new one's (R6).
         await put.check_sequence(memory.lane(queue, queue.open_lanes[0]))
@@ -60,7 +75,7 @@ async def begin(memory: Memory, queue: Queue, run: Run) -> Begun | None:
     entry = Entry(
         PENDING, lane.number, first, run.messages, run.digest, attempt, begun_at, begun_at + run.window_ms, begun_at
     )
-    stands = await ledger.enter(memory.store, queue, run, entry)
+    stands = await ledger.enter(memory.store, queue.incarnation, run, entry)
     if stands == entry:
         return Begun(queue, run, entry, resuming=False)
     return await _resumed(memory, queue, run, stands)
@@ -85,7 +100,7 @@ async def _finish(
     if not resuming and isinstance(messages, Bodies) and not queue.settings.delay_ms:
         if await _written_plain(memory.lane(queue, entry.lane), entry, messages):
             accept(set())
-            entry = await ledger.commit(memory.store, queue, run, entry)
+            entry = await ledger.commit(memory.store, queue.incarnation, run, entry)
             if entry.status == COMMITTED:
                 await _in_time(memory, queue, run, entry)
                 return set()
@@ -110,7 +125,7 @@ async def _finish(
         left = await _written(memory, lane, entry, messages, numbers, resuming)
         if not left:
             accept(known)
-            entry = await ledger.commit(memory.store, queue, run, entry)
+            entry = await ledger.commit(memory.store, queue.incarnation, run, entry)
         else:
             entry = await _moved_on(
                 memory, queue, run, entry, sorted(numbers[number] for number in left), reserve_again
@@ -234,14 +249,14 @@ async def _moved_on(
         entry, lane=fresh.lane.number, id=fresh.first, attempt=memory.identities.fresh(), begun_at=now_ms,
         rest=ledger.ranges(rest), before=entry.place,
     )
-    return await ledger.rewrite(memory.store, queue, run, entry, moved)
+    return await ledger.rewrite(memory.store, queue.incarnation, run, entry, moved)
 
 
 async def _resumed(memory: Memory, queue: Queue, run: Run, entry: Entry) -> Begun | None:
-    begun = ledger.resumed(queue, run, entry)
-    if begun is not None:
-        await _in_time(memory, queue, run, entry)
-    return begun
+    if ledger.resumed(run, entry) is None:
+        return None
+    await _in_time(memory, queue, run, entry)
+    return Begun(queue, run, entry, resuming=True)
 
 
 async def _in_time(memory: Memory, queue: Queue, run: Run, entry: Entry) -> None:

@@ -25,13 +25,14 @@ from angelhair.engine.kinds.delay_line import DelayLine
 from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.lanes import step_lanes
-from angelhair.engine.ledger import Begun, Run
+from angelhair.engine.ledger import Run
 from angelhair.engine.marks import Marks, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, ReserveAgain, put_reserved, put_together
 from angelhair.engine.ranks import NO_LANE, PLAIN, Rank
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.runs import Begun
 from angelhair.engine.settling import begun
 from angelhair.engine.stats import lane_stats
 from angelhair.engine.store import JoiningStore
