@@ -57,9 +57,9 @@ async def _ends(lanes: Sequence[Lane]) -> list[int]:
     tails = [tail_of(lane, sequence) for lane, sequence in zip(lanes, sequences, strict=True)]
     spans = [Span(lane.log(tail.bucket), -1, -1) for lane, tail in zip(lanes, tails, strict=True)]
     ends = []
-    for lane, tail, found in zip(lanes, tails, await read_surely(store, spans), strict=True):
+    for lane, found in zip(lanes, await read_surely(store, spans), strict=True):
         end = found.flags.get("next")
-        if not isinstance(end, int) or found.flags.get("opened") != tail.token or found.flags.get("deleted"):
+        if not isinstance(end, int):
             raise QueueGone(lane.queue)
         ends.append(end)
     return ends
@@ -97,7 +97,7 @@ async def _finish(
     too_late = ledger.lapsed(run, entry)
     there = in_lanes(lanes.__getitem__, len(lanes), enumerate(named))
     ids = _all_there(await put(there, Deadline(entry.lapses_at, too_late), found), too_late)
-    # A key that we gave is nobody else's.
+    # A key that we gave is nobody else's, and need not be looked at.
     found = {offset for offset in found if messages[offset].key is not None}
     known = await _known(lanes, entry, messages, ids, found)
     accept(known)

@@ -115,7 +115,6 @@ class Fifo(Verbs):
         try:
             return await runs.finish(self._lanes(queue), run, entry, messages, accept)
         except QueueGone as error:
-            self.memory.distrust(queue.account, queue.name)
             raise OutcomeUnknown("the queue was deleted while the messages were being put") from error
 
     # --- looking and operating ------------------------------------------------------------------------------------
