@@ -140,7 +140,8 @@ def _plain(name: str, column: pa.Array) -> Sequence[Any]:
         column = pc.divide(column.cast(pa.int64()), 1000)
     elif name == "delay":
         column = column.cast(pa.float64())
-        if not pc.all(pc.is_finite(column)).as_py():
+        # Without any number it is neither true nor false.
+        if pc.all(pc.is_finite(column)).as_py() is False:
             raise InvalidRequest("delay", "is infinite or no number in a row")
     values: list[Any] = column.to_pylist()
     return values
