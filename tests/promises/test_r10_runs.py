@@ -175,4 +175,4 @@ async def test_r10_a_queue_made_again_knows_no_runs(world: World) -> None:
 
 @pytest.mark.parametrize("offsets", [[0], [0, 1, 2], [3, 7], [0, 2, 3, 4, 9, 11, 12]])
 def test_what_is_left_of_a_run_is_written_down_and_read_again(offsets: list[int]) -> None:
-    assert ledger._offsets(ledger._ranges(offsets)) == offsets
+    assert ledger.offsets_of(ledger.ranges(offsets)) == offsets

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from angelhair.clock import SystemClock
-from angelhair.model import DATABAG, TIMELINE, NewMessage, QueueSettings
+from angelhair.model import DATABAG, FIFO, TIMELINE, NewMessage, QueueSettings
 from angelhair.settings import ACCOUNT, DATABASE_NAME
 from angelhair.spark.pipelines.archive import archive
 from angelhair.spark.place import Place
@@ -61,5 +61,8 @@ def test_the_examples_of_writing_run(spark: SparkSession, tmp_path: Path) -> Non
     examples = "".join(re.findall(r"```python\n(.+?)```", page.read_text(encoding="utf-8"), re.DOTALL))
     with on_file(tmp_path) as live:
         live.run(live.engine.create_queue(ACCOUNT, "orders", QueueSettings()))
+        live.run(live.engine.create_queue(ACCOUNT, "orders.fifo", QueueSettings(kind=FIFO)))
         exec(compile(examples.replace("angelhair-data", str(tmp_path)), str(page), "exec"), {})
         assert {delivery.body for delivery in live.receive("orders", 10)} == {b"one", b"two"}
+        in_order = [(delivery.body, delivery.group) for delivery in live.receive("orders.fifo", 10)]
+        assert in_order == [(b"one", "customer 7"), (b"two", "customer 7")]

@@ -111,6 +111,11 @@ def test_a_conflict_is_one_for_the_next_try_of_the_task_too(live: Live) -> None:
             put_all(options, "batch/x/0", iter([rows]))
 
 
+def test_a_block_may_have_no_delays_at_all() -> None:
+    rows = pa.RecordBatch.from_pydict({"body": pa.array([b"a", b"b"]), "delay": pa.array([None, None], pa.int32())})
+    assert [message.delay_ms for message in Block(rows).as_messages(0)] == [None, None]
+
+
 @pytest.mark.parametrize("delay", [math.nan, math.inf, -math.inf])
 def test_a_delay_that_is_no_number_is_refused_before_anything_is_begun(delay: float) -> None:
     rows = pa.RecordBatch.from_pydict({"body": pa.array([b"a", b"b"], pa.binary()), "delay": pa.array([None, delay])})

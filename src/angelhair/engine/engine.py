@@ -22,14 +22,14 @@ from angelhair.engine.catalog import Queue, Rewrite, Rewritten
 from angelhair.engine.counts import Stats
 from angelhair.engine.identities import Identities
 from angelhair.engine.kinds import KINDS
-from angelhair.engine.ledger import Begun, Run
+from angelhair.engine.ledger import Run
 from angelhair.engine.marks import Marks
 from angelhair.engine.memory import Memory
 from angelhair.engine.packed import Packed
 from angelhair.engine.puts import Reservation, perhaps_landed
 from angelhair.engine.ranks import PLAIN, Rank
 from angelhair.engine.routing import Routed, route
-from angelhair.engine.runs import Bodies
+from angelhair.engine.runs import Begun, Bodies
 from angelhair.engine.store import JoiningStore, Store, joining
 from angelhair.engine.topics.verbs import Topics
 from angelhair.engine.waiting import Waiting

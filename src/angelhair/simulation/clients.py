@@ -43,6 +43,7 @@ class Clients:
         self.keyed_share = variation.keyed_share
         self.keys_in_runs = variation.keys_in_runs
         self.groups = variation.groups
+        self.runs_in_order = variation.runs_in_order
         self.tenants = variation.tenants
         self.random = world.random
         self.draining = False
@@ -71,6 +72,9 @@ class Clients:
     async def _put(self, count: int, delays_ms: tuple[int, ...]) -> None:
         keyed = self.random.random() < self.keyed_share
         if self.settings.kind == FIFO:
+            if keyed and count > 1 and self.runs_in_order:
+                await self._put_run_in_order(count)
+                return
             await self._put_in_order(count, self.random.randint(2, 4) if keyed else 1)
             return
         if keyed and count > 1:
@@ -139,10 +143,30 @@ class Clients:
             ]
         elif not delay_ms and self.random.random() < 0.5:
             batch = Bodies([message.body for message in batch])
-        run = Run(writer, 0, count, writer, self.settings.dedup_window_ms)
+        await self._try_run(writer, batch)
+
+    async def _put_run_in_order(self, count: int) -> None:
+        """Of a fifo queue: some have a key of their own."""
+        writer, first = f"w{self._bodies}", self._bodies + 1
+        self._bodies += count
+        share = self.random.choice((0, 0.5, 1))
+        batch = [
+            NewMessage(
+                b"m%d" % number, key=f"k{number}" if self.random.random() < share else None,
+                group=f"g{self.random.randrange(self.groups)}",
+            )
+            for number in range(first, first + count)
+        ]
+        await self._try_run(writer, batch)
+
+    async def _try_run(self, writer: str, batch: Sequence[NewMessage]) -> None:
+        run = Run(writer, 0, len(batch), writer, self.settings.dedup_window_ms)
         for _ in range(self.random.randint(2, 4)):
             records = [
-                Put(self.queue, message.body.decode(), f"{writer}.{index}", delay_ms, self.world.now_us)
+                Put(
+                    self.queue, message.body.decode(), f"{writer}.{index}", self._delay_ms(message), self.world.now_us,
+                    group=message.group or "",
+                )
                 for index, message in enumerate(batch)
             ]
             await self._ask_to_put(records, partial(self._on_run, run, batch, records))

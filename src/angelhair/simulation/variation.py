@@ -83,6 +83,8 @@ class Variation:
     """The store makes a put in one step."""
     groups: int = 1
     """Message groups, of a fifo queue."""
+    runs_in_order: bool = False
+    """Of a fifo queue: some of its messages are put in runs."""
     tenants: int = 0
     """Of a fair queue: so many send messages, of any priority."""
     calm: bool = False

@@ -2,13 +2,13 @@
 
  1. A run's first try: ledger at X, key k pending(X) with the date of then. It sleeps before it writes its body.
  2. The key's row lapses (the queue's window); the queue's retention passes too. The run's own window is a day.
- 3. The run is tried again: the ledger names X, the key's row is absent, nothing is written at X. `runs.put_keyed`
+ 3. The run is tried again: the ledger names X, the key's row is absent, nothing is written at X. `runs._by_their_keys`
     dates the message anew (now) under the same id, writes it, commits key and ledger: confirmed.
  4. The first try wakes up and writes its row at X, blindly and whole, with the date of then. It sees that it is late,
     finds the ledger committed and returns in peace.
  5. X has outlived the retention by its date: nobody is given it, repair finishes its bucket.
 
-Promise: A1 and 0017; `ledger._written` says itself why a message is never dated anew under its id ("a try that slept
+Promise: A1 and 0017; `runs._written` says itself why a message is never dated anew under its id ("a try that slept
 would bring the old date back").
 """
 

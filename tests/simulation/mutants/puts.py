@@ -169,8 +169,8 @@ RUNS = (
         "Who tries a run writes its own ids into the ledger, although another's stand there.",
         "R10",
         (
-            Patch("ledger.begin", "if found.rows:", "if False:"),
-            Patch("ledger.begin", "{'status': None}", "{}"),
+            Patch("runs.begin", "if found is not None:", "if False:"),
+            Patch("ledger.enter", "{'status': None}", "{}"),
         ),
         ("dedup",),
     ),
@@ -178,7 +178,7 @@ RUNS = (
         "run committed before it is written",
         "The ledger says that a run is in the queue while it is still being written, and a repeated try believes it.",
         "R10",
-        (Patch("ledger.begin", "PENDING, lane.number", "COMMITTED, lane.number"),),
+        (Patch("runs.begin", "PENDING, lane.number", "COMMITTED, lane.number"),),
         ("total_queue", "drains"),
     ),
 )
@@ -196,9 +196,9 @@ SLEEPERS = (
         "What can no longer be put at its id is put at another, although somebody was given it there.",
         "R10",
         (
-            Patch("ledger._finish", "for number in await given(lane, numbers):", "for number in ():"),
-            Patch("ledger._written", "left - await given(lane, left)", "left - set()"),
-            Patch("ledger._given_before", "await void(lane, numbers, memory.clock.now())", "set()"),
+            Patch("runs._finish", "for number in await given(lane, numbers):", "for number in ():"),
+            Patch("runs._written", "left - await given(lane, left)", "left - set()"),
+            Patch("runs._given_before", "await void(lane, numbers, memory.clock.now())", "set()"),
         ),
         attack=run_tried_again_after_it_was_given_out,
     ),

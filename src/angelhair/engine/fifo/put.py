@@ -7,8 +7,9 @@ under our keys, or they will never be: the log has gone on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from angelhair import limits
 from angelhair.engine.fifo.keys import Keys
@@ -21,6 +22,16 @@ from angelhair.errors import AngelhairError, OutcomeUnknown, StoreError, Unavail
 from angelhair.model import MessageId, NewMessage
 
 PutOutcome = MessageId | AngelhairError
+ByLane = dict[int, tuple[Lane, list[tuple[int, NewMessage]]]]
+"""By its number each lane, and what is put there, in order, under numbers that the caller gives."""
+
+
+class Deadline(NamedTuple):
+    """For who may have put the same before: when the window may forget it. What is not there by then is not sent."""
+
+    at_ms: int
+    error: AngelhairError
+    """What is said of it."""
 
 
 def lane_of(group: str, lanes: int) -> int:
@@ -28,12 +39,25 @@ def lane_of(group: str, lanes: int) -> int:
     return int.from_bytes(blake2b(group.encode(), digest_size=8).digest()) % lanes
 
 
-async def put(by_lane: Mapping[int, tuple[Lane, Sequence[tuple[int, NewMessage]]]]) -> dict[int, PutOutcome]:
-    """For each message, by the number that the caller gave it, its id or the error that it met.
+def in_lanes(lane: Callable[[int], Lane], lanes: int, messages: Iterable[tuple[int, NewMessage]]) -> ByLane:
+    found: ByLane = {}
+    for index, message in messages:
+        number = lane_of(message.group or "", lanes)
+        if number not in found:
+            found[number] = (lane(number), [])
+        found[number][1].append((index, message))
+    return found
+
+
+async def put(
+    messages: ByLane, deadline: Deadline | None = None, found: set[int] | None = None
+) -> dict[int, PutOutcome]:
+    """For each message, by the number that the caller gave it, its id or the error that it met. `found` is told which
+    were there already, put by whomever.
 
     Raises only what concerns all of them, before anything was put: `QueueGone` when the memory of the queue is old.
     """
-    puttings = [_Putting(lane, messages) for lane, messages in by_lane.values()]
+    puttings = [_Putting(lane, there, deadline) for lane, there in messages.values()]
     for _ in range(limits.RESERVE_ROUNDS + sum(len(putting.pending) for putting in puttings)):
         changing = [(putting, change) for putting in puttings if (change := await putting.prepare()) is not None]
         if not changing:
@@ -49,6 +73,8 @@ async def put(by_lane: Mapping[int, tuple[Lane, Sequence[tuple[int, NewMessage]]
         putting.give_up(Unavailable("too many servers put to this lane at once"))
         answers.update(putting.answers)
         gone = gone and putting.gone and not putting.begun
+        if found is not None:
+            found |= putting.found
     if gone:
         raise QueueGone("the queue was deleted before anything was put")
     return answers
@@ -57,10 +83,11 @@ async def put(by_lane: Mapping[int, tuple[Lane, Sequence[tuple[int, NewMessage]]
 class _Putting:
     """The puts of one lane, and how far they have come."""
 
-    def __init__(self, lane: Lane, messages: Sequence[tuple[int, NewMessage]]) -> None:
+    def __init__(self, lane: Lane, messages: Sequence[tuple[int, NewMessage]], deadline: Deadline | None) -> None:
         self.lane = lane
         self.pending = list(messages)
         self.answers: dict[int, PutOutcome] = {}
+        self.found: set[int] = set()
         self.gone = False
         self.begun = False
         """Something was put, or perhaps was."""
@@ -70,6 +97,7 @@ class _Putting:
         self._first = 0
         self._enqueued_at = 0
         self._checked = False
+        self._deadline = deadline
 
     async def prepare(self) -> Change | None:
         """The next conditional write; None when nothing is left to do."""
@@ -108,6 +136,10 @@ class _Putting:
                 del self._doubtful[index]
             if number is not None:
                 self.answers[index] = MessageId(self.lane.number, number)
+                self.found.add(index)
+                continue
+            if self._deadline is not None and now_ms >= self._deadline.at_ms:
+                self.answers[index] = self._deadline.error
                 continue
             left.append((index, message))
             name = keys.name(message.group, message.key)

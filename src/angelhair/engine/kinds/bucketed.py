@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from angelhair.engine import catalog, ledger
+from angelhair.engine import catalog, ledger, runs
 from angelhair.engine.addressing import AckOutcome, by_lane
 from angelhair.engine.bucketed import peek as peeking
 from angelhair.engine.bucketed import put as putting
@@ -25,13 +25,14 @@ from angelhair.engine.kinds.delay_line import DelayLine
 from angelhair.engine.kinds.timeline import Timeline
 from angelhair.engine.kinds.verbs import Verbs
 from angelhair.engine.lanes import step_lanes
-from angelhair.engine.ledger import Begun, Run
+from angelhair.engine.ledger import Run
 from angelhair.engine.marks import Marks, QueueGone
 from angelhair.engine.memory import Memory
 from angelhair.engine.moves import redrive
 from angelhair.engine.puts import Reservation, ReserveAgain, put_reserved, put_together
 from angelhair.engine.ranks import NO_LANE, PLAIN, Rank
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.runs import Begun
 from angelhair.engine.settling import begun
 from angelhair.engine.stats import lane_stats
 from angelhair.engine.store import JoiningStore
@@ -135,12 +136,12 @@ class Bucketed(Verbs):
         return await by_lane(self.memory, account, queue.name, wanted, self.memory.lane, run)
 
     async def begin_run(self, queue: Queue, run: Run) -> Begun | None:
-        return await ledger.begin(self.memory, queue, run)
+        return await runs.begin(self.memory, queue, run)
 
     async def finish_run(
         self, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: ledger.Accept
     ) -> set[int]:
-        return await ledger.finish(self.memory, begun, messages, reserve_again, accept)
+        return await runs.finish(self.memory, begun, messages, reserve_again, accept)
 
     # --- looking and operating ------------------------------------------------------------------------------------
 

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from angelhair import limits
+from angelhair.engine import ledger
 from angelhair.engine.addressing import AckOutcome, by_lane
 from angelhair.engine.bucketed.put import PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
-from angelhair.engine.fifo import operate
+from angelhair.engine.fifo import operate, runs
 from angelhair.engine.fifo.ack import ack
 from angelhair.engine.fifo.change import change
 from angelhair.engine.fifo.lane import Lane, LaneView
 from angelhair.engine.fifo.peek import peek
-from angelhair.engine.fifo.put import lane_of, put
+from angelhair.engine.fifo.put import in_lanes, put
 from angelhair.engine.fifo.receive import receive, replay
 from angelhair.engine.fifo.worker import Worker, step
 from angelhair.engine.kinds.fifo_moves import move_exhausted, redrive
 from angelhair.engine.kinds.verbs import Verbs
-from angelhair.engine.marks import Marks
+from angelhair.engine.ledger import Run
+from angelhair.engine.marks import Marks, QueueGone
+from angelhair.engine.puts import ReserveAgain
 from angelhair.engine.receipts import Receipt
+from angelhair.engine.runs import Begun
 from angelhair.engine.settling import begun
 from angelhair.engine.waiting import Waiting
-from angelhair.errors import InvalidRequest, StoreError
+from angelhair.errors import InvalidRequest, OutcomeUnknown, StoreError
 from angelhair.model import NewMessage, Peeked, WantedChange, validate_fifo_message
 
 
@@ -45,24 +50,24 @@ class Fifo(Verbs):
             memory.view(queue, number, LaneView),
         )
 
+    def _lanes(self, queue: Queue) -> list[Lane]:
+        return [self.lane(queue, number) for number in range(queue.settings.lanes)]
+
     # --- messages -------------------------------------------------------------------------------------------------
 
     async def put_whole(self, queue: Queue, messages: Sequence[NewMessage]) -> list[PutOutcome]:
         outcomes: dict[int, PutOutcome] = {}
-        by_lane: dict[int, tuple[Lane, list[tuple[int, NewMessage]]]] = {}
+        good: list[tuple[int, NewMessage]] = []
         for index, message in enumerate(messages):
             try:
                 validate_fifo_message(message)
             except InvalidRequest as error:
                 # A bad message concerns nobody but itself.
                 outcomes[index] = error
-                continue
-            number = lane_of(message.group or "", queue.settings.lanes)
-            if number not in by_lane:
-                by_lane[number] = (self.lane(queue, number), [])
-            by_lane[number][1].append((index, message))
-        if by_lane:
-            outcomes.update(await put(by_lane))
+            else:
+                good.append((index, message))
+        if good:
+            outcomes.update(await put(in_lanes(partial(self.lane, queue), queue.settings.lanes, good)))
         return [outcomes[index] for index in range(len(messages))]
 
     async def receive(self, queue: Queue, group: Sequence[Waiting]) -> None:
@@ -98,6 +103,19 @@ class Fifo(Verbs):
     async def change(self, queue: Queue, account: str, changes: Sequence[WantedChange]) -> list[AckOutcome]:
         wanted = [(change.receipt, change) for change in changes]
         return await by_lane(self.memory, account, queue.name, wanted, self.lane, change)
+
+    async def begin_run(self, queue: Queue, run: Run) -> Begun | None:
+        entry = await runs.begin(self._lanes(queue), run)
+        return None if entry is None else Begun(queue, run, entry, resuming=True)
+
+    async def finish_run(
+        self, begun: Begun, messages: Sequence[NewMessage], reserve_again: ReserveAgain, accept: ledger.Accept
+    ) -> set[int]:
+        queue, run, entry, _ = begun
+        try:
+            return await runs.finish(self._lanes(queue), run, entry, messages, accept)
+        except QueueGone as error:
+            raise OutcomeUnknown("the queue was deleted while the messages were being put") from error
 
     # --- looking and operating ------------------------------------------------------------------------------------
 

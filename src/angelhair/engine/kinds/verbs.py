@@ -15,11 +15,12 @@ from angelhair.engine.bucketed.put import Count, PutOutcome
 from angelhair.engine.catalog import Queue
 from angelhair.engine.counts import Stats
 from angelhair.engine.databag.inspect import BagSeen
-from angelhair.engine.ledger import Begun, Run
+from angelhair.engine.ledger import Run
 from angelhair.engine.marks import Marks
 from angelhair.engine.memory import Memory
 from angelhair.engine.puts import Reservation, ReserveAgain
 from angelhair.engine.ranks import PLAIN, Rank
+from angelhair.engine.runs import Begun
 from angelhair.engine.store import JoiningStore
 from angelhair.engine.timeline.consumer import Share
 from angelhair.engine.timeline.inspect import ShardSeen

@@ -8,6 +8,7 @@ from angelhair.simulation.checkers.group_order import group_order
 from angelhair.simulation.checkers.incarnations import incarnations
 from angelhair.simulation.checkers.marks import marks
 from angelhair.simulation.checkers.one_winner import one_winner
+from angelhair.simulation.checkers.run_order import run_order
 from angelhair.simulation.checkers.total_queue import total_queue
 from angelhair.simulation.checkers.true_acks import true_acks
 from angelhair.simulation.checkers.turns import turns
@@ -16,7 +17,7 @@ from angelhair.simulation.checkers.visibility import visibility
 
 CHECKERS = (
     total_queue, unique_receipts, one_winner, ack_finality, visibility, marks, drains, dedup, dead_letters,
-    incarnations, true_acks, group_order, turns,
+    incarnations, true_acks, group_order, run_order, turns,
 )
 
 __all__ = ["CHECKERS"]

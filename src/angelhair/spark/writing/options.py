@@ -31,7 +31,8 @@ WRITE_OPTIONS = {
     "onConflict": f"What a `key` that the queue knows already means: {IGNORE} (the default; the row is left out) or "
     f"{FAIL}.",
     "retryWindow": "Seconds after which a write that ended half way can no longer be gone on with; finished buckets "
-    f"with its messages are kept as long. By default {RETRY_WINDOW_SECONDS}.",
+    f"with its messages are kept as long. By default {RETRY_WINDOW_SECONDS}. In a fifo queue never more than its "
+    "`dedup_window`.",
     "blockMessages": f"Messages that are put at a time, at most; by default {BLOCK_MESSAGES}.",
     "maxMessagesPerSecond": "Of each task, at most. By default as fast as it goes.",
 }

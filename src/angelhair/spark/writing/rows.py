@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from angelhair.engine.runs import Bodies
 from angelhair.errors import InvalidRequest
-from angelhair.model import NewMessage
+from angelhair.model import BUCKETED, FIFO, NewMessage
 from angelhair.spark.shaping import bytes_of, packed
 
 NUMBER = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType)
@@ -38,11 +38,30 @@ DIGEST_DIGITS = 32
 WRITTEN: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "body": ((BinaryType, StringType), "What is put. Needed, and never null."),
     "attributes": ((StringType,), "What comes with it, as JSON; or null."),
-    "key": ((StringType,), "An idempotency key: within the queue's `dedup_window`, rows with one key are one message."),
+    "key": (
+        (StringType,),
+        "An idempotency key: within the queue's `dedup_window`, rows with one key are one message. In a fifo queue it "
+        "is the de-duplication id.",
+    ),
+    "group": (
+        (StringType,),
+        "Of a fifo queue, which needs it, and never null: the message group, whose order rows keep. No other takes it.",
+    ),
     "delay": (NUMBER, "Seconds before it can be received; null takes the queue's own delay."),
     "due_at": ((TimestampType,), "When it can be received; the past means now. Not with `delay`."),
 }
 """Columns of a row that is written: their types, and what they are."""
+
+
+_NOT_TAKEN = {
+    BUCKETED: {"group": "only fifo queues keep the order of groups"},
+    FIFO: dict.fromkeys(("delay", "due_at"), "a fifo queue has one delay for all of its messages"),
+}
+
+
+def written_to(kind: str) -> list[str]:
+    """Columns that a queue of this kind takes."""
+    return [name for name in WRITTEN if name not in _NOT_TAKEN.get(kind, {})]
 
 
 def checked(schema: StructType) -> None:
@@ -84,12 +103,22 @@ class Block:
         if set(self._columns) == {"body"}:
             return Bodies(self._columns["body"])
         return [
-            NewMessage(body, attributes, delay, key)
-            for body, attributes, delay, key in zip(
+            NewMessage(body, attributes, delay, key, None, group)
+            for body, attributes, delay, key, group in zip(
                 self._columns["body"], self._or_none("attributes"), self._delays(enqueued_at_ms), self._or_none("key"),
-                strict=True,
+                self._or_none("group"), strict=True,
             )
         ]
+
+    def check_for(self, kind: str) -> None:
+        """Raises `InvalidRequest` for rows that a queue of this kind does not take."""
+        for name in self._columns:
+            if why := _NOT_TAKEN.get(kind, {}).get(name):
+                raise InvalidRequest("columns", f"`{name}` is none that this queue takes: {why}")
+        if kind == FIFO and "group" not in self._columns:
+            raise InvalidRequest("columns", "there is no `group`, which a fifo queue needs: whose order do rows keep?")
+        if None in self._columns.get("group", ()):
+            raise InvalidRequest("group", "is null in a row: in a fifo queue every message has one")
 
     def key_of(self, offset: int) -> str:
         return str(self._columns["key"][offset])
@@ -140,7 +169,8 @@ def _plain(name: str, column: pa.Array) -> Sequence[Any]:
         column = pc.divide(column.cast(pa.int64()), 1000)
     elif name == "delay":
         column = column.cast(pa.float64())
-        if not pc.all(pc.is_finite(column)).as_py():
+        # Without any number it is neither true nor false.
+        if pc.all(pc.is_finite(column)).as_py() is False:
             raise InvalidRequest("delay", "is infinite or no number in a row")
     values: list[Any] = column.to_pylist()
     return values

@@ -1,9 +1,9 @@
 """`df.write.format("angelhair")` and `writeStream`: rows become messages, each once.
 
-A task puts its rows in blocks. Before a block is put, a row of the queue's ledger names the ids that were reserved for
-it (`engine/ledger`), under the name of the write and the task's partition: of a stream its query and batch, of a batch
-its `writeId`. A task that is tried again, after a crash or beside a slow twin, finds the row and puts the same messages
-at the same ids. So nothing hangs on Spark's commit, which only counts.
+A task puts its rows in blocks. Before a block is put, a row of the queue's ledger says so (`engine/ledger`), under the
+name of the write and the task's partition: of a stream its query and batch, of a batch its `writeId`. A task that is
+tried again, after a crash or beside a slow twin, finds the row and goes on: in a bucketed queue at the same ids, in a
+fifo queue by the same keys. So nothing hangs on Spark's commit, which only counts.
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ def put_all(
     window_ms = options.retry_window_seconds * 1000
     with Looking(options.place, changing=True) as looking:
         engine = looking.run(_engine)
+        kind = looking.run(partial(_kind, engine, options))
         for number, block in enumerate(made_ahead(blocks(batches, options.block_messages, BLOCK_BYTES))):
+            # Before it is begun: what was refused can be written under the same name when it is put right.
+            block.check_for(kind)
             run = Run(writer, number, block.messages, block.digest, window_ms)
             done.add(looking.run(partial(_put, engine, options, run, block, step)))
             if options.most_a_second is not None:
@@ -124,6 +127,10 @@ def made_ahead(made: Iterator[Block]) -> Iterator[Block]:
 
 async def _engine(store: Store) -> Engine:
     return Engine(store, RandomIdentities(), SystemClock())
+
+
+async def _kind(engine: Engine, options: WriteOptions, _: Store) -> str:
+    return (await engine.find_queue(options.account, options.queue)).settings.kind
 
 
 async def _put(engine: Engine, options: WriteOptions, run: Run, block: Block, step: Step, _: Store) -> Written:
