@@ -41,9 +41,9 @@ REPAIRS = (
             Patch("bucketed.repair._admit_missing", "if arrivals:", "if False:"),
             Patch("bucketed.repair.visit", "and findings.unadmitted:", "and False:"),
             Patch(
-                "bucketed.repair._finish_if_done",
-                "or findings.unsettled:",
-                "or findings.visible or findings.waiting or findings.exhausted or findings.moving:",
+                "bucketed.repair._is_done",
+                "not findings.unsettled",
+                "not (findings.visible or findings.waiting or findings.exhausted or findings.moving)",
             ),
         ),
         ("total_queue", "drains"),
@@ -56,9 +56,9 @@ REPAIRS = (
             Patch("bucketed.repair.make_final", "for bucket in buckets:", "for bucket in ():"),
             Patch("bucketed.repair.visit", "and findings.unadmitted:", "and False:"),
             Patch(
-                "bucketed.repair._finish_if_done",
-                "or findings.unsettled:",
-                "or findings.visible or findings.waiting or findings.exhausted or findings.moving:",
+                "bucketed.repair._is_done",
+                "not findings.unsettled",
+                "not (findings.visible or findings.waiting or findings.exhausted or findings.moving)",
             ),
         ),
         ("total_queue", "drains"),
@@ -67,7 +67,7 @@ REPAIRS = (
         "finish what is not settled",
         "A bucket is finished as soon as it is final, while messages in it are still to be delivered.",
         "A8",
-        (Patch("bucketed.repair._finish_if_done", "or findings.unsettled:", "or False:"),),
+        (Patch("bucketed.repair._is_done", "and (not findings.unsettled)", ""),),
         ("total_queue", "drains"),
     ),
     Mutant(
@@ -75,7 +75,7 @@ REPAIRS = (
         "A bucket is finished when nothing is left in it, although late puts into it were not looked for yet.",
         "R1",
         (
-            Patch("bucketed.repair._finish_if_done", "bucket >= marks.settled or", ""),
+            Patch("bucketed.repair._is_done", "bucket < marks.settled and ", ""),
             Patch("bucketed.repair._finish_if_done", FINISH_FLAGS, "expect_flags={'finished': None}"),
         ),
         ("total_queue", "drains", "marks"),
