@@ -125,7 +125,7 @@ def test_the_command(url: str, certificates: Certificates) -> None:
     assert told("put", "orders", "one", *trusting).returncode == 0
     assert told("get", "orders", "--ack", "--body-only", *trusting).stdout == "one\n"
     assert told("doctor", *trusting).returncode == 0
-    assert "--ca names the authority to trust" in told("doctor").stdout
+    assert "name the authority to trust, by SSL_CERT_FILE, the command's --ca" in told("doctor").stdout
     stranger = told("queue", "list", "--retry", "1h")
     assert stranger.returncode == 1, "trying again would not help"
     assert stranger.stderr.startswith(f"angelhair queue list: {url}: its certificate is not trusted: ")
