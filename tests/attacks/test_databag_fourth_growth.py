@@ -18,7 +18,7 @@ async def test_d4_partitions_become_more_where_messages_come_to_locked_ones() ->
     engine, producer = server(store, clock), server(store, clock)
     await create(engine, min_partitions=16, max_partitions=1_024, visibility_timeout_ms=30 * SECOND_MS)
     waited = polls = 0
-    for _ in range(20 * limits.BAG_SYNC_MS // SECOND_MS):
+    for _ in range(4 * limits.BAG_SYNC_MS // SECOND_MS):
         for _ in range(2):
             await producer.put("shop", "bag", [NewMessage(b"m")])
         while found := await receive(engine, 100):
