@@ -387,6 +387,7 @@ MEANINGS: dict[str, type[AngelhairError]] = {
     "topic_not_found": TopicNotFound,
     "topic_exists": TopicExists,
     "subscription_not_found": SubscriptionNotFound,
+    "dead_letters_elsewhere": InvalidRequest,
     "stale_receipt": StaleReceipt,
     "body_too_large": InvalidRequest,
     "url_too_long": RequestError,

@@ -75,6 +75,8 @@ def from_code(
             return InvalidRequest("body", message.removeprefix("body: "))
         case "no_dead_letter_queue":
             return InvalidRequest("dead_letter_queue", message)
+        case "dead_letters_elsewhere":
+            return InvalidRequest("queue", message)
         case _ if code in DID_NOT_HAPPEN:
             return Unavailable(message)
         case _ if status >= FIRST_SERVER_ERROR and code != "not_implemented":

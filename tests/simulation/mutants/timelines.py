@@ -138,8 +138,8 @@ DUE = (
         "R8",
         (
             Patch(
-                "timeline.aside.set_aside", "arrived = 0",
-                "arrived = 0\n    for held, entry, _, _ in items:\n        held.settle(entry, None)",
+                "timeline.aside.set_aside", "for _, entry, _, _ in items:\n        entry.on_its_way = True",
+                "for held, entry, _, _ in items:\n        held.settle(entry, None)",
             ),
             Patch("timeline.aside.set_aside", "if entry.settled:", "if False:"),
         ),

@@ -78,8 +78,8 @@ def test_a_redrive_of_the_queue_that_failed_says_which_one_holds_its_dead_letter
     dead = make(max_deliveries=1, dead_letter_queue=name)
     queue = make(max_deliveries=1, dead_letter_queue=dead.name)
     bury(queue, dead, b"one")
-    said = refused(queue.call("POST", "/redrive"), 400, "invalid_request", "queue")
-    assert said == (f"queue: {queue.name!r} sends its dead letters to {dead.name!r}; "
+    said = refused(queue.call("POST", "/redrive"), 409, "dead_letters_elsewhere")
+    assert said == (f"{queue.name!r} sends its dead letters to {dead.name!r}; "
                     f"POST /queues/{dead.name}/redrive sends them back")
     # Of a chain the second holds what died in the first, and says so when it is empty.
     assert [dead.call("POST", "/redrive").json() for _ in range(2)] == [{"moved": 1}, {"moved": 0}]

@@ -48,4 +48,4 @@ async def _check_holds_dead_letters(service: Service, account: str, queue: str) 
     sources, _ = await service.engine.list_dead_letter_sources(account, queue, most=1)
     if not sources:
         what = f"{queue!r} sends its dead letters to {holder!r}"
-        raise invalid("queue", f"{what}; POST /queues/{holder}/redrive sends them back")
+        raise Refusal("dead_letters_elsewhere", f"{what}; POST /queues/{holder}/redrive sends them back")

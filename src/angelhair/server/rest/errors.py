@@ -52,6 +52,7 @@ CODES = {
     "request_timeout": Code(408, "the request took too long to arrive"),
     "queue_exists": Code(409, "the queue exists with other settings; `differing` names them"),
     "topic_exists": Code(409, "the topic exists with other settings; `differing` names them"),
+    "dead_letters_elsewhere": Code(409, "the queue holds no dead letters: it sends its own to another"),
     "stale_receipt": Code(409, "the message was delivered again, moved or settled since; do not repeat"),
     "body_too_large": Code(413, "the body is too large"),
     "url_too_long": Code(414, "the URL is too long"),
