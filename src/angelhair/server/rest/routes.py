@@ -164,7 +164,8 @@ VERBS = (
         description="Called on the queue that holds the dead letters. One that sends its own elsewhere, and has none, "
                     "is refused with 409.",
         path=(QUEUE,), body=RequestBody("Where to, and how many.", shapes.Redrive, examples.REDRIVE, False),
-        refusals=(*OF_A_QUEUE, "dead_letters_elsewhere", *WITH_JSON, *WRITING), curl="-X POST -d '{\"destination\": null, \"count\": 100}'",
+        refusals=(*OF_A_QUEUE, "dead_letters_elsewhere", *WITH_JSON, *WRITING),
+        curl="-X POST -d '{\"destination\": null, \"count\": 100}'",
         action="StartMessageMoveTask", reaches=reaching.destination_named,
     ),
     Route(
