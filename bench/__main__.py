@@ -86,13 +86,22 @@ def report(sections: Mapping[str, Section], began: Began, stem: str) -> str:
 
 def write(sections: Mapping[str, Section], began: Began, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{here.today()}-{here.commit()}"
+    stem = _free_stem(folder)
     for section in sections.values():
         for name, drawing in section.charts.items():
             (folder / f"{stem}-{name}.svg").write_text(drawing)
     path = folder / f"{stem}.md"
     path.write_text(report(sections, began, stem))
     return path
+
+
+def _free_stem(folder: Path) -> str:
+    """Date and commit; a number with it where this commit has a report of today already, such as of other parts."""
+    stem, number = f"{here.today()}-{here.commit()}", 1
+    while (folder / f"{stem}.md").exists():
+        number += 1
+        stem = f"{here.today()}-{here.commit()}-{number}"
+    return stem
 
 
 def measured(chosen: Sequence[str], short: bool) -> dict[str, Section]:
