@@ -15,7 +15,7 @@ from tests.attacks.test_databag_duplicates import (
     serve_block,
     shown,
 )
-from tests.attacks.worlds import SkewedClock, new_world, played, server
+from tests.attacks.worlds import HOUR_MS, SkewedClock, new_world, played, server
 from tests.faults import FaultyStore
 
 
@@ -50,6 +50,34 @@ async def test_d7_what_was_served_from_an_epoch_that_was_just_finished_is_counte
     for _ in range(10):
         await new.step("shop", "bag")
         clock.ms += 10 * SECOND_MS
+    assert await duplicates(new) == 1
+
+
+@played
+async def test_d7_it_is_counted_also_where_nothing_is_served_any_more() -> None:
+    """The same, and then nobody asks: no serving overwrites the lock's row. The last moment at which the store shows it
+    is when the epoch goes, with the time of the delete."""
+    clock, store = new_world()
+    worker, faulty = server(store, clock), FaultyStore(store)
+    late = server(faulty, clock)
+    await create(worker)
+    message = await put(worker, b"once")
+    clock.ms += limits.BAG_EPOCH_AGE_MS
+
+    async def deleted_and_finished() -> None:
+        assert await worker.ack("shop", "bag", [str(message)]) == [None]
+        clock.ms += 5
+        await worker.step("shop", "bag")
+
+    faulty.next(
+        "read", BAG_MESSAGES, deleted_and_finished, after=True,
+        when=lambda span: span.partition.key.split(".")[1] == str(block_of(message)),
+    )
+    assert await receive(late) == [message], "served after its delete was confirmed"
+    new = server(store, clock)
+    for _ in range(30):
+        clock.ms += HOUR_MS
+        await new.step("shop", "bag")
     assert await duplicates(new) == 1
 
 

@@ -2,9 +2,10 @@
 within one time-out, because a clock was wrong.
 
 A lock's row says what was given, and when; a message's row when it was deleted. They are compared when the lock's row
-is about to be overwritten by the next serving, and before an epoch is finished, for all rows that name something of it:
-so once each. What was counted before its epoch's end goes from the lock's row, and no later serving counts it again.
-What was counted when it was given, as served twice, is named in the row: it is not counted as served after its delete.
+is about to be overwritten by the next serving, and before an epoch is finished, and again before it is dropped, for all
+rows that name something of it: so once each. What was counted before its epoch's end goes from the lock's row, and no
+later serving counts it again. What was counted when it was given, as served twice, is named in the row: it is not
+counted as served after its delete.
 
 A message that is deleted a second time, by whoever got it the second time, shows the later time: the earlier one is
 gone, and with it what could be compared. Who dies after it has served leaves no trace of what came of that.
@@ -17,7 +18,7 @@ from dataclasses import replace
 
 from angelhair.engine.databag import ids, lock
 from angelhair.engine.databag.cut import Run
-from angelhair.engine.databag.epochs import Epochs
+from angelhair.engine.databag.epochs import Epochs, Over
 from angelhair.engine.databag.lane import Bag, Lock
 from angelhair.engine.settling import change_one, expect_decided
 from angelhair.engine.store import Applied, Change, RowChange, Span
@@ -48,8 +49,21 @@ def served_deleted(before: Lock | None, deleted: Mapping[int, int]) -> set[int]:
     return {number for number in uncounted if deleted.get(number, before.served_at_ms) < before.served_at_ms}
 
 
+async def count_before_drop(bag: Bag, block: int, epochs: Epochs, over: Over) -> bool:
+    """Counts what the locks' rows still show of epochs that are about to go. Mostly that is nothing: it is what was
+    served from one as it was finished, where all servers were begun anew before they looked again. False as
+    `count_of_epoch`."""
+    await lock.load(bag, [block])
+    given = {ids.epoch_of(one, epochs.open) for each in bag.view.blocks[block].locks.values() for one in each.given}
+    for number in sorted(given.intersection(range(over.first, over.last + 1))):
+        if not await count_of_epoch(bag, block, epochs, number):
+            return False
+    return True
+
+
 async def count_of_epoch(bag: Bag, block: int, epochs: Epochs, number: int) -> bool:
-    """Counts what the locks' rows show of an epoch that is to be finished. False when somebody changed them first."""
+    """Counts what the locks' rows show of an epoch that is to be finished, or was. False when somebody changed them
+    first."""
     await lock.load(bag, [block])
     view = bag.view.blocks[block]
     given = {

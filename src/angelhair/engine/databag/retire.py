@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from angelhair import limits
 from angelhair.engine.databag import epochs as epochs_of
+from angelhair.engine.databag.duplicates import count_before_drop
 from angelhair.engine.databag.epochs import Epochs
 from angelhair.engine.databag.lane import Bag
 
@@ -20,6 +21,8 @@ async def drop_some(bag: Bag, block: int, epochs: Epochs) -> int:
         if not over.dropping:
             if now.wall_ms - over.at_ms < bag.kept_ms:
                 continue
+            if not await count_before_drop(bag, block, epochs, over):
+                return gone
             changed = await epochs_of.change(bag, block, epochs, epochs.dropping(over))
             if changed is None:
                 return gone
